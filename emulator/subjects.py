@@ -42,6 +42,7 @@ from emulator.scenario.resolution import (
     concurrency,
     consumer_settings,
     deviations_in,
+    matches_patterns,
     settings_in_force,
     slowest_us,
     work_of,
@@ -224,13 +225,14 @@ def _facts(
         assignors=_of_coordinator(settings, brokers) if by_coordinator else names,
         cooperative=_is_cooperative(group, first),
         by_coordinator=by_coordinator,
+        finds_topics=not by_coordinator or matches_patterns(group),
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
         commits=_describe_commits(policy, settings.auto_commit_interval_ms, group) + _where(group),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
-        repeats_batches=_repeats_batches(group),
+        repeats_batches=isinstance(group.handler, BatchListener) and not group.handler.names_failed,
         autoscaler=_describe_autoscaler(group),
         commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
         clients=clients,
@@ -242,7 +244,6 @@ def _facts(
         max_running=group.max_running,
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
-        closes_early=group.close_timeout < CLOSE_TIMEOUT_US,
         **_deviations(group, scenario),
         grace_us=deploys.shortest_grace_us(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
@@ -254,12 +255,13 @@ def _facts(
 
 
 def _deviations(group: Group, scenario: Scenario) -> dict[str, Any]:
-    """Return what a group does otherwise, and whether that fences members whose ids are all different."""
+    """Return what a group does otherwise, and whether that fences members with different ids."""
     found = deviations_in(group)
     ids = [consumer_settings(group, member).group_instance_id for member in group.members]
     forgets = "static_rejoin" in scenario.cluster.outdated
     fences = (forgets or "session_in_join" in found) and len(set(ids)) == len(ids)
-    return {"deviations": found, "fenced_alone": fences}
+    early = group.close_timeout < CLOSE_TIMEOUT_US
+    return {"deviations": found, "fenced_alone": fences, "closes_early": early}
 
 
 def _load(load: Load | None) -> dict[str, Any]:
@@ -315,10 +317,6 @@ def _describe_autoscaler(group: Group) -> str:
         f"{first} {static}members{of_each} and an autoscaler ({scaler.kind}, {scaler.min_replicas} to "
         f"{scaler.max_replicas} replicas, one for a lag of {scaler.lag_threshold:,})"
     )
-
-
-def _repeats_batches(group: Group) -> bool:
-    return isinstance(group.handler, BatchListener) and not group.handler.names_failed
 
 
 def _describe_handler(group: Group) -> str:

@@ -46,11 +46,25 @@ def batch_within_grace(situation: Situation) -> Draft | None:
 
 
 def batch_within_interval(situation: Situation) -> Draft | None:
-    """Batches after which poll() is called in time, with a margin."""
+    """Batches after which poll() is called in time, with a margin; none helps if one record takes longer."""
+    if situation.slowest_record_s * 1_000 >= situation.facts.shortest_interval_ms:
+        return None
     steps = POLLS_A_STEP if situation.facts.by_coordinator else 1
     within_s = situation.facts.shortest_interval_ms / 1_000 / steps
     name = INTERVAL if steps == 1 else f"{INTERVAL} / {steps}"
     return _batches_within(situation, within_s, f"{name} is {duration(within_s)}")
+
+
+MIN_SAVED: Final = 0.1
+"""Smaller batches shorten the longest downtime by a larger share than this, or are no help against it."""
+
+
+def batch_within_rebalance(situation: Situation) -> Draft | None:
+    """Batches that delay a rebalance by no more than a heartbeat does, if batches are what it waits for."""
+    saved_s = situation.batch_s - situation.seconds(HEARTBEAT)
+    if saved_s <= MIN_SAVED * situation.metrics["downtime_max_s"]:
+        return None
+    return batch_within_heartbeats(situation)
 
 
 def batch_within_heartbeats(situation: Situation) -> Draft | None:

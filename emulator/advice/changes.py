@@ -16,6 +16,7 @@ from emulator.advice.batch_limits import (
     batch_within_grace,
     batch_within_heartbeats,
     batch_within_interval,
+    batch_within_rebalance,
     longer_grace,
 )
 from emulator.advice.cluster_changes import (
@@ -282,7 +283,7 @@ CHANGES: Final[Changes] = {
     "rebalance-timeout": (
         ("longer-poll-interval", longer_interval),
         ("shorter-poll-interval", shorter_interval),
-        ("smaller-batches", batch_within_heartbeats),
+        ("smaller-batches", batch_within_rebalance),
         *_POLL_IN_TIME,
     ),
     "poll-then-commit": (("smaller-batches", batch_within_heartbeats),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from emulator.advice.drafts import Draft, Make
 from emulator.advice.situation import Situation
 from emulator.report.wording import duration, joined
 from emulator.scenario.model import Close, CreateTopic, DeleteTopic, FailListener, Scenario
+from emulator.scenario.patterns import client_matcher
 from emulator.scenario.resolution import subscription_of
 from emulator.scenario.toml import toml_value
 from emulator.scenario.units import US_PER_S, format_duration
@@ -75,6 +77,26 @@ def _recreated(situation: Situation) -> Iterator[tuple[int, int, str]]:
         ]
         if later:
             yield act.at, min(later), act.topic
+
+
+def stable_topics(situation: Situation) -> Draft | None:
+    """A pattern that matches only topics that are there from begin to end."""
+    group, scenario = situation.group, situation.scenario
+    if group.pattern is None:
+        return None
+    deleted = {act.topic for act in scenario.fault if isinstance(act, DeleteTopic)}
+    matches = client_matcher(group.pattern)
+    matched = [each for each in scenario.topic if matches(each.name)]
+    stay = [each.name for each in matched if each.created == 0 and each.name not in deleted]
+    others = [each.name for each in matched if each.name not in stay]
+    if not stay or not others:
+        return None
+    pattern = "|".join(map(re.escape, stay))
+    return Draft(
+        f"{group.pattern} also matches {joined(others)}, which come or go.",
+        (f"subscribe to {joined(stay)}",),
+        (f"group[{group.id}].pattern={toml_value(pattern)}",),
+    )
 
 
 def separate_groups(situation: Situation) -> Draft | None:
@@ -167,6 +189,7 @@ COURSE_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "catch-in-listener": (("catch-in-listener", catch_in_listener),),
     "keep-group-id": (("keep-group-id", keep_group_id),),
     "separate-groups": (("separate-groups", separate_groups),),
+    "stable-topics": (("stable-topics", stable_topics),),
     "shorter-load": (("compacted-offsets", compacted_offsets),),
     "stop-before-recreation": (("stop-before-recreation", stop_before_recreation),),
 }

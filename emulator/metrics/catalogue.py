@@ -307,6 +307,7 @@ TABLES = (
     Metric("monitor_alarms.by_state", "count", "by the monitor and the state that it gave"),
     Metric("rebalances.by_reason", "count", "by the coordinator's reason, without ids"),
     Metric("downtime.by_partition", "s", "time without an owner that processes"),
+    Metric("downtime_max.by_partition", "s", "the longest such time"),
     Metric("downtime_max.by_group", "s", "the longest such time of one partition, by group"),
     Metric("member_idle.by_member", "s", "time of a running consumer without a partition"),
     Metric("processed.by_member", "records", "completed processings, reprocessing included"),

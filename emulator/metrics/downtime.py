@@ -148,6 +148,9 @@ class DowntimeMeter:
             },
             tables={
                 "downtime.by_partition": in_seconds(named(unowned)),
+                "downtime_max.by_partition": in_seconds(
+                    named({key: state.unowned.longest_us for key, state in states.items()})
+                ),
                 "downtime_max.by_group": longest_by_group(
                     {key: each.unowned for key, each in states.items()}
                 ),

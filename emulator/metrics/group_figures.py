@@ -22,11 +22,11 @@ class GroupFigures:
     removals: frozenset[str]
     """Why its members were removed after a timeout, or left by themselves."""
 
-    expired: int
-    """Its members whose session expired."""
-
     unsynced: int
     """Its members that joined and sent no SyncGroup."""
+
+    inherited: int
+    """Its dead members whose session expired while other processes ran, to get their partitions."""
 
     living: int
     """Its members that were removed while their process ran."""
@@ -51,8 +51,11 @@ def figures_of(metrics: Metrics, group: str) -> GroupFigures:
         reasons=frozenset(reason_kind(row["reason"]) for row in rounds),
         rebalance_max_s=metrics["time_to_stable_max_s"] if is_only else max(lasted, default=0.0),
         removals=frozenset([*removed, *(row["reason"] for row in drop_outs)]),
-        expired=removed.count(Departure.EXPIRED),
         unsynced=removed.count(Departure.DID_NOT_SYNC),
+        inherited=sum(
+            row["reason"] == Departure.EXPIRED and not row["living"] and row["heirs"] > 0
+            for row in evictions
+        ),
         living=sum(row["living"] for row in evictions),
         downtime_max_s=metrics[f"downtime_max.by_group[{group}]"],
     )

@@ -31,7 +31,7 @@ class MemberMeter:
 
         self._ran_us = Counter[str]()
         self._since_us: dict[str, int] = {}
-        self._processed = 0
+        self._group_of: dict[str, str] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
@@ -71,6 +71,7 @@ class MemberMeter:
     def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
         self._end(what.consumer, event.at_us)
         self._since_us[what.consumer] = event.at_us
+        self._group_of[what.consumer] = what.group
         self._paused.discard(what.consumer)
 
     def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
@@ -91,7 +92,8 @@ class MemberMeter:
         if what.why in EVICTIONS:
             row = _removal(event, what.group, what.consumer, what.why)
             living = self._alive(what.consumer, what.member_id)
-            self._evictions.append({**row, "living": living})
+            heirs = self._heirs(what.group, what.consumer, what.member_id)
+            self._evictions.append({**row, "living": living, "heirs": heirs})
 
     def _on_added(self, _: ev.Event, what: ev.MemberAdded) -> None:
         since_us = self._since_us.get(what.consumer)
@@ -101,9 +103,17 @@ class MemberMeter:
     def _alive(self, name: str, member_id: str) -> bool:
         """Return whether the process that joined as this member runs, and not only a later one."""
         since_us = self._since_us.get(name)
-        if since_us is None or name in self._paused:
-            return False
+        return since_us is not None and name not in self._paused and self._is(name, member_id)
+
+    def _is(self, name: str, member_id: str) -> bool:
+        """Return whether the process of a consumer that runs is the one that joined as this member."""
+        since_us = self._since_us[name]
         return self._entered_us.get(member_id, since_us) == since_us
+
+    def _heirs(self, group: str, name: str, member_id: str) -> int:
+        """Return how many processes of a group run that may get the partitions of a removed member."""
+        running = [each for each in self._since_us if self._group_of[each] == group]
+        return sum(each != name or not self._is(name, member_id) for each in running)
 
     def _on_dropped(self, event: ev.Event, what: ev.ClientDropped) -> None:
         self._drop_outs.append(_removal(event, what.group, what.consumer, what.reason))

@@ -250,6 +250,8 @@ def _added(group: GroupState, what: ev.MemberAdded) -> None:
     else:
         group.rename_previous(what.consumer)
     group.newest[what.consumer] = what.member_id
+    if what.protocol == Protocol.CONSUMER:
+        group.protocol = Protocol.CONSUMER
     group.change(what.consumer, protocol=what.protocol)
 
 

@@ -79,14 +79,12 @@ GONE: Final = ("lost", "truncated", "processed_by_neither")
 """Those of records that the group never processes."""
 
 RANKED_BY: Final = (
-    "lost",
-    "processed_by_neither",
     "reprocessed",
     "processed_by_both",
     "downtime_total_s",
     *LAG,
 )
-"""The metrics that order changes of the same effect, the most important first."""
+"""The metrics that order changes that lose as little, the most important first."""
 
 PRICES: Final = dict.fromkeys(
     (
@@ -217,22 +215,26 @@ class Trial:
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The place among other trials: by effect, by losses, duplicates, downtime and lag, by price.
+        """The place among other trials: by effect, losses, problems, duplicates, downtime, lag, and price.
 
-        Figures that differ by less than a tenth of the value before count as equal, so that the
+        Of changes that lose as little, the one that removes more problems is first: the report begins
+        with them. Figures that differ by less than a tenth of the value before count as equal, so that the
         cheaper change comes first. One whose runs are disqualified comes behind all others, but for
         those that lose more records.
         """
         found = self.differences()
         loses_more = any(found.get(name, 0.0) > 0 for name in GONE)
-        places = [found.get(name, 0.0) for name in RANKED_BY]
-        tenths = [round(10 * found.get(name, 0.0) / self._before(name)) for name in RANKED_BY]
+        places = [found.get(name, 0.0) for name in (*GONE, *RANKED_BY)]
+        lost, others = self._tenths(GONE), self._tenths(RANKED_BY)
         price = PRICES.get(self.proposal.id, 1)
         effect = [*Effect].index(self.effect)
-        return loses_more, bool(self.disqualified), effect, tenths, price, places
+        solved = -len(self.solved)
+        return loses_more, bool(self.disqualified), effect, lost, solved, others, price, places
 
-    def _before(self, name: str) -> float:
-        return self.means(name)[0] or 1.0
+    def _tenths(self, names: Sequence[str]) -> list[int]:
+        """Return the differences in tenths of the values before."""
+        found = self.differences()
+        return [round(10 * found.get(name, 0.0) / (self.means(name)[0] or 1.0)) for name in names]
 
     def means(self, name: str) -> tuple[float | None, float | None]:
         """Return the means of a metric without and with the change, of the seeds that have both.

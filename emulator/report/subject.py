@@ -70,6 +70,9 @@ class GroupFacts:
     by_coordinator: bool = False
     """Whether it uses the consumer protocol: the coordinator assigns, and sets the timeouts."""
 
+    finds_topics: bool = True
+    """Whether its members find new topics and partitions by their own metadata, not the coordinator."""
+
     mixed: bool = False
     """Whether it begins with members of both protocols."""
 

@@ -207,6 +207,12 @@ def subscription_of(group: Group, member: Member) -> tuple[tuple[str, ...], str 
     return member.topics or (), member.pattern
 
 
+def matches_patterns(group: Group) -> bool:
+    """Return whether consumers match a pattern with the topics of their own metadata."""
+    patterns = [subscription_of(group, member)[1] for member in group.members]
+    return group.pattern_by == "client" and any(patterns)
+
+
 def settings_in_force(
     settings: ConsumerSettings | ClientSettings | BrokerSettings,
 ) -> dict[str, Any]:

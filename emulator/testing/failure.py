@@ -98,7 +98,11 @@ def _one(results: Results, folder: Path, reporting: Reporting) -> Iterator[str]:
 def _unsaid(results: Results, played: PlayedSeed, reporting: Reporting) -> tuple[Verdict, ...]:
     """Return the verdicts of a run without the reasons that the test itself has stated."""
     said = {each.why for each in results.expectations} if reporting.is_stated else set()
-    return tuple(each for each in played.verdicts if each.problem or each.sentence not in said)
+    return tuple(
+        each
+        for each in played.verdicts
+        if each.problem or (each.inconclusive and each.sentence not in said)
+    )
 
 
 def _explained(name: str, entry: str) -> str:

@@ -23,6 +23,7 @@ REASONS: Final[Mapping[VerdictId, str]] = {
     VerdictId.FAULT_MISSED: "fault did not fire",
     VerdictId.WITHOUT_OWNER: "partition without owner",
     VerdictId.LONG_DOWNTIME: "no owner for a minute",
+    VerdictId.FOUND_LATE: "partitions found late",
     VerdictId.PARTITION_STUCK: "partition stuck",
     VerdictId.PARTITION_STALLED: "partition stuck",
     VerdictId.OVERLOAD: "overload",

@@ -1,38 +1,69 @@
-"""Verdicts on partitions that had no owner for long, and on commits that make them wait."""
+"""Verdicts on partitions that had no owner for long."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from emulator.metrics.group_figures import figures_of
 from emulator.report.wording import counted, duration
-from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, longest_wait, named, wait_text
+from emulator.scenario.units import US_PER_S
+from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, longest_wait, wait_text
 
-LONG_DOWNTIME_S = 60
+LONG_DOWNTIME_S: Final = 60
+
+
+def found_late(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield each topic whose new partitions had no owner for a minute or more."""
+    for group, topic, after_us, is_found in evidence.facts.found:
+        if after_us >= LONG_DOWNTIME_S * US_PER_S:
+            waited = duration(after_us / US_PER_S)
+            when = f"only after {waited}" if is_found else f"until the end, {waited} later"
+            verb = "an owner" if is_found else "no owner"
+            yield Verdict(
+                id=VerdictId.FOUND_LATE,
+                sentence=f"new partitions of {topic} had {verb} in {group} {when}",
+                numbers={"after_s": after_us / US_PER_S},
+                group=group,
+                problem=True,
+            )
 
 
 def long_downtime(evidence: Evidence) -> Iterator[Verdict]:
-    """Yield a verdict if a partition had no owner for a minute or more."""
-    longest_s = evidence.metrics["downtime_max_s"]
-    if longest_s < LONG_DOWNTIME_S:
-        return
-    table = evidence.metrics.tables["downtime.by_partition"]
-    long = [name for name, down_s in table.items() if down_s >= LONG_DOWNTIME_S]
-    by_group = evidence.metrics.tables["downtime_max.by_group"]
-    group = max(by_group, key=lambda name: by_group[name])
-    its_own = [name for name in table if name.startswith(f"{group}/")] or table
-    worst = max(its_own, key=lambda name: table[name])
+    """Yield a verdict if a partition had no owner for a minute or more, after it had been found."""
+    unfound = _unfound(evidence)
+    table = evidence.metrics.tables["downtime_max.by_partition"]
+    long = {
+        name: down_s
+        for name, down_s in table.items()
+        if down_s - unfound.get(name.rpartition("-")[0], 0) >= LONG_DOWNTIME_S
+    }
+    if long:
+        yield _long_downtime(evidence, long)
+
+
+def _unfound(evidence: Evidence) -> dict[str, float]:
+    """Return how long new partitions of a topic were not found, by topic and by group and topic."""
+    found: dict[str, float] = {}
+    for group, topic, after_us, _ in evidence.facts.found:
+        found[topic] = found[f"{group}/{topic}"] = after_us / US_PER_S
+    return found
+
+
+def _long_downtime(evidence: Evidence, long: dict[str, float]) -> Verdict:
+    worst = max(long, key=lambda name: long[name])
+    group = _group_of(evidence, worst)
     figures = figures_of(evidence.metrics, group)
-    wait = longest_wait(evidence.facts, worst, longest_s)
-    yield Verdict(
+    wait = longest_wait(evidence.facts, worst, long[worst])
+    return Verdict(
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
             f"{counted(len(long), 'partition')} had no owner that processes for a minute or more, {worst} for "
-            f"{duration(longest_s)}{wait_text(wait)}"
+            f"{duration(long[worst])}{wait_text(wait)}"
         ),
         numbers={
             "partitions": len(long),
-            "longest_s": longest_s,
+            "longest_s": long[worst],
             "rebalance_s": figures.rebalance_max_s,
             "unsynced": figures.unsynced,
             "session_expired": wait is not None and wait.expired,
@@ -42,48 +73,8 @@ def long_downtime(evidence: Evidence) -> Iterator[Verdict]:
     )
 
 
-REPEATED_LONG_S = 10
-
-
-def deleted_topics(evidence: Evidence) -> Iterator[Verdict]:
-    """Yield each group whose members repeated commits of a deleted topic for long."""
-    for group in evidence.facts.groups:
-        long = [each for each in group.of_deleted if each.lasted_us >= REPEATED_LONG_S * 1_000_000]
-        if long:
-            worst = max(long, key=lambda each: each.lasted_us)
-            members = list(dict.fromkeys(each.consumer for each in long))
-            down_s = evidence.metrics[f"downtime_max.by_group[{group.group}]"]
-            yield Verdict(
-                id=VerdictId.DELETED_TOPIC,
-                sentence=(
-                    f"{named(members)} repeated commits of {worst.topic}, which had been deleted, for up to "
-                    f"{duration(worst.lasted_us / 1_000_000)} ({worst.error}); the longest downtime of a "
-                    f"partition was {duration(down_s)}"
-                ),
-                numbers={
-                    "members": len(members),
-                    "times": sum(each.times for each in long),
-                    "longest_s": worst.lasted_us / 1_000_000,
-                },
-                group=group.group,
-                problem=True,
-            )
-
-
-FOUND_LATE_S = 30
-
-
-def found_late(evidence: Evidence) -> Iterator[Verdict]:
-    """Yield each topic whose new partitions had no owner for long."""
-    for group, topic, after_us, is_found in evidence.facts.found:
-        if after_us >= FOUND_LATE_S * 1_000_000:
-            waited = duration(after_us / 1_000_000)
-            when = f"only after {waited}" if is_found else f"until the end, {waited} later"
-            verb = "an owner" if is_found else "no owner"
-            yield Verdict(
-                id=VerdictId.FOUND_LATE,
-                sentence=f"new partitions of {topic} had {verb} in {group} {when}",
-                numbers={"after_s": after_us / 1_000_000},
-                group=group,
-                problem=True,
-            )
+def _group_of(evidence: Evidence, partition: str) -> str:
+    """Return the group of a partition, as metrics name it; with one group without that."""
+    by_group = evidence.metrics.tables["downtime_max.by_group"]
+    named = (name for name in by_group if partition.startswith(f"{name}/"))
+    return next(named, next(iter(by_group)))

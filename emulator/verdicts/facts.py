@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from assignors.values import dataclass
 from emulator.verdicts.group import Failure, Growth, Killed, Stalled, Stuck, Wait
+from emulator.verdicts.interruptions import Interrupted
+from emulator.verdicts.switching import Switched
 
 LEFT_BY_ITSELF = (
     "consumer pro-actively leaving the group",
@@ -109,6 +111,12 @@ class GroupEnd:
 
     longest_wait: Wait | None = None
     """The longest wait of a rebalance for a member."""
+
+    interrupted: Interrupted | None = None
+    """The rebalances that changes of topics caused; None: there were none."""
+
+    switched: Switched | None = None
+    """What deploys changed in how it assigns; None: nothing."""
 
 
 class FoundLate(NamedTuple):

@@ -22,10 +22,12 @@ from emulator.verdicts.facts import (
     StoppedDeploy,
 )
 from emulator.verdicts.group import Failure, GroupFacts, Killed, Process, Refusals
+from emulator.verdicts.switching import BY_COORDINATOR
 
 CLOSES = frozenset({"close", "restart"})
 """The verbs that close a member."""
 
+DEPLOY = "rolling_restart"
 GIVE_UP = "give_up"
 """The verb of a rolling restart that stops before its end."""
 
@@ -45,7 +47,9 @@ class FactsMeter:
         self._incarnations: dict[str, int] = {}
         self._running: set[Process] = set()
         self._ended_us: dict[Process, int] = {}
-        self._killed: set[Process] = set()
+        self._killed: dict[Process, bool] = {}
+        """The processes that were killed, and whether their group rebalanced then."""
+
         self._missed: list[Missed] = []
         self._refused_seeks: dict[int | None, Missed] = {}
         """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
@@ -160,7 +164,7 @@ class FactsMeter:
             rebalancing_since_us=group.rebalancing_since_us,
             absent=tuple(sorted(absent)),
             consumers=len(group.consumers),
-            running=sum(process.consumer in group.consumers for process in self._running),
+            running=self._running_of(group),
             failures=tuple(group.failures),
             removed_in_close=tuple(group.removed_in_close),
             killed=tuple(group.killed),
@@ -176,6 +180,11 @@ class FactsMeter:
             growth=group.progress.growth(self._disturbed_us),
             waiting=group.progress.waiting(self._log_ends),
             longest_wait=group.waits.longest,
+            interrupted=group.interruptions.interrupted(
+                (self._created_us.keys() | self._deleted)
+                & {partition.topic for partition in group.progress.starts}
+            ),
+            switched=group.switching.switched,
         )
 
     def _group(self, name: str) -> GroupFacts:
@@ -188,6 +197,9 @@ class FactsMeter:
         self._disturbed_us = event.at_us
         if what.verb in CLOSES:
             self._closing.add(what.target)
+        if what.verb == DEPLOY and event.cause is None:
+            deployed = self._group(what.target.partition(" (")[0])
+            deployed.switching.deploy(self._running_of(deployed))
         if what.verb == GIVE_UP:
             group, _, why = what.target.partition(" stops: ")
             self._stopped_deploys.append(StoppedDeploy(group, why))
@@ -195,6 +207,9 @@ class FactsMeter:
             self._slow_records.setdefault(what.target.partition(" at ")[0])
         elif event.cause is None:
             self._lasting[what.fault] = Lasting(what.fault, what.verb, what.target)
+
+    def _running_of(self, group: GroupFacts) -> int:
+        return sum(process.consumer in group.consumers for process in self._running)
 
     def _on_fault_ended(self, event: ev.Event, what: ev.FaultEnded) -> None:
         self._disturbed_us = event.at_us
@@ -222,7 +237,8 @@ class FactsMeter:
         self._ended_us[process] = event.at_us
         self._closing.discard(what.consumer)
         if what.how == ev.End.KILLED:
-            self._killed.add(process)
+            since_us = self._group(what.group).rebalancing_since_us
+            self._killed[process] = since_us is not None
         elif what.how == ev.End.FAILED:
             self._group(what.group).failures.append(Failure(what.consumer, what.reason))
 
@@ -234,7 +250,9 @@ class FactsMeter:
 
     def _on_added(self, _: ev.Event, what: ev.MemberAdded) -> None:
         group = self._group(what.group)
-        group.by_coordinator |= what.protocol == "consumer"
+        if what.protocol == "consumer" and not group.by_coordinator:
+            group.by_coordinator = True
+            group.switching.assign(BY_COORDINATOR)
         group.members.pop(what.replaced, None)
         group.members[what.member_id] = self._process(what.consumer)
 
@@ -245,8 +263,15 @@ class FactsMeter:
         group.waits.remove(event.at_us, what.consumer, what.why, ended_us)
         if process in self._killed and what.why in EVICTIONS:
             assert ended_us is not None, "a killed process has ended"
-            restarted = self._process(what.consumer) != process
-            group.killed.append(Killed(what.consumer, what.why, event.at_us - ended_us, restarted))
+            group.killed.append(
+                Killed(
+                    what.consumer,
+                    what.why,
+                    waited_us=event.at_us - ended_us,
+                    restarted=self._process(what.consumer) != process,
+                    rebalancing=self._killed[process],
+                )
+            )
         living = process in self._running and what.consumer not in self._paused
         if what.why not in EVICTIONS or not living:
             return
@@ -271,6 +296,7 @@ class FactsMeter:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
         self._note_skipped(what, is_first=what.partition not in group.progress.starts)
         group.progress.open(what.partition, what.offset, what.consumer)
+        group.interruptions.open(what.partition, what.consumer)
         if what.source == ev.PositionSource.SEEK:
             self._refused_seeks.pop(event.cause, None)
 
@@ -288,7 +314,9 @@ class FactsMeter:
 
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         if what.why == ev.End.REVOKED:
-            self._group(what.group).waits.revoke(what.consumer)
+            group = self._group(what.group)
+            group.waits.revoke(what.consumer)
+            group.interruptions.revoke(what.partition, what.consumer)
 
     def _on_ended(self, _: ev.Event, what: ev.RunEnded) -> None:
         self._log_ends = dict(what.log_ends)
@@ -322,6 +350,7 @@ class FactsMeter:
         group = self._group(what.group)
         if group.rebalancing_since_us is None:
             group.rebalancing_since_us = event.at_us
+        group.interruptions.begin(what.reason)
         if isinstance(what, ev.RebalanceStarted):
             group.waits.begin(event.at_us, what.consumer)
 
@@ -330,6 +359,8 @@ class FactsMeter:
         group = self._group(what.group)
         group.keep(what.consumers)
         group.waits.join(event.at_us)
+        group.interruptions.join()
+        group.switching.assign(what.protocol)
 
     def _on_stable(self, _: ev.Event, what: ev.GroupStabilised) -> None:
         group = self._group(what.group)
@@ -346,6 +377,8 @@ class FactsMeter:
         group = self._group(what.group)
         group.by_coordinator = what.protocol == "consumer"
         group.rebalancing_since_us = None
+        if group.by_coordinator:
+            group.switching.assign(BY_COORDINATOR)
 
     def _on_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
         """Apply a load: a loaded classic group is in the generation of its record."""

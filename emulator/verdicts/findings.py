@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from emulator.ledger.entries import Ledger
+from emulator import events as ev
+from emulator.ledger.entries import Cause, Ledger
 from emulator.metrics.group_figures import figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.estimates.loads import Load
-from emulator.verdicts.downtime import deleted_topics, found_late, long_downtime
-from emulator.verdicts.facts import Facts
+from emulator.verdicts.downtime import found_late, long_downtime
+from emulator.verdicts.facts import POLL_TOO_LATE, Facts
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
     EVERYTHING,
@@ -163,6 +164,17 @@ def _reprocessing(evidence: Evidence) -> Iterator[Verdict]:
 MIN_TIMES = 3
 """A member that left or was removed so often is in a loop."""
 
+LIMITS: Mapping[str, str] = dict.fromkeys(
+    (
+        POLL_TOO_LATE,
+        ev.Departure.DID_NOT_REJOIN,
+        ev.Departure.DID_NOT_SYNC,
+        ev.Departure.DID_NOT_REVOKE,
+    ),
+    "max.poll.interval.ms",
+)
+"""The setting that each of these reasons goes by; the Java client sends it as the rebalance timeout."""
+
 
 def _nothing_processed(evidence: Evidence) -> Iterator[Verdict]:
     groups = evidence.facts.groups
@@ -210,11 +222,13 @@ def _loops(evidence: Evidence) -> Iterator[Verdict]:
             times = sum(loop.times for loop in loops)
             members = sorted({loop.consumer for loop in loops})
             reasons = list(dict.fromkeys(loop.reason for loop in loops))
+            settings = dict.fromkeys(LIMITS[each] for each in reasons if each in LIMITS)
+            of = f" ({joined([*settings])})" if settings else ""
             yield Verdict(
                 id=VerdictId.MEMBER_LOOP,
                 sentence=(
                     f"{named(members)} dropped out of {group.group} {times} times, although the "
-                    f"process ran: {named(reasons)}"
+                    f"process ran: {named(reasons)}{of}"
                 ),
                 numbers={"times": times, "members": len(members)},
                 group=group.group,
@@ -297,6 +311,17 @@ def _shared_group(evidence: Evidence) -> Iterator[Verdict]:
             )
 
 
+def _of_topics(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield what changes of topics did to groups; few runs have any."""
+    is_old = any(entry.cause is Cause.OLD_TOPIC for entry in evidence.ledger.entries)
+    if is_old or any(each.of_deleted or each.interrupted for each in evidence.facts.groups):
+        from emulator.verdicts import topics  # noqa: PLC0415  as above
+
+        yield from topics.old_topic_offsets(evidence)
+        yield from topics.deleted_topics(evidence)
+        yield from topics.topic_rebalances(evidence)
+
+
 def _of_lag(evidence: Evidence) -> Iterator[Verdict]:
     """Yield unread backlogs, partitions without progress, overload and growing lag; most runs have none."""
     suspects = any(group.stalled or group.growth for group in evidence.facts.groups)
@@ -322,11 +347,12 @@ def _handover(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _of_operations(evidence: Evidence) -> Iterator[Verdict]:
-    """Yield what deploys, autoscalers and monitors did wrong; most runs have none."""
-    if evidence.facts.stopped_deploys:
-        from emulator.verdicts.deploys import deploy_problems  # noqa: PLC0415  as above
+    """Yield what deploys did, and what autoscalers and monitors did wrong; most runs have none."""
+    if evidence.facts.stopped_deploys or any(each.switched for each in evidence.facts.groups):
+        from emulator.verdicts import deploys  # noqa: PLC0415  as above
 
-        yield from deploy_problems(evidence)
+        yield from deploys.deploy_problems(evidence)
+        yield from deploys.assignors_changed(evidence)
     if evidence.metrics.listings.get("replicas"):
         from emulator.verdicts.scaling import scaling_problems  # noqa: PLC0415  as above
 
@@ -342,9 +368,9 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _dead,
     _loops,
     _stuck,
-    deleted_topics,
-    long_downtime,
+    _of_topics,
     found_late,
+    long_downtime,
     _of_lag,
     _listener_threw,
     _removed,

@@ -16,6 +16,8 @@ from typing import Final, NamedTuple
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
+from emulator.verdicts.interruptions import Interruptions
+from emulator.verdicts.switching import Switching
 
 OWNERS_IN_A_ROW: Final = 4
 """So many owners that started at one offset make a partition stuck."""
@@ -331,6 +333,9 @@ class Killed(NamedTuple):
     restarted: bool
     """Whether its next process ran before the removal."""
 
+    rebalancing: bool = False
+    """Whether the group was rebalancing when it was killed."""
+
 
 class Process(NamedTuple):
     """One start of a consumer."""
@@ -364,6 +369,8 @@ class GroupFacts:
 
     progress: Progress = field(default_factory=Progress)
     waits: Waits = field(default_factory=Waits)
+    interruptions: Interruptions = field(default_factory=Interruptions)
+    switching: Switching = field(default_factory=Switching)
 
     def keep(self, consumers: Iterable[str]) -> None:
         """Keep the newest member of each of *consumers*, and no other."""

@@ -16,7 +16,11 @@ def killed(evidence: Evidence) -> Iterator[Verdict]:
             reasons = list(dict.fromkeys(each.reason for each in group.killed))
             longest_s = max(each.waited_us for each in group.killed) / 1_000_000
             one = len(members) == 1
-            subject = f"{named(members)} {'was' if one else 'were'} killed before {'it' if one else 'they'}"
+            during = sum(each.rebalancing for each in group.killed)
+            subject = (
+                f"{named(members)} {'was' if one else 'were'} killed{_during(during, len(group.killed))} "
+                f"before {'it' if one else 'they'}"
+            )
             member = "a member" if one else "members"
             most = "up to " if len(group.killed) > 1 else ""
             yield Verdict(
@@ -27,10 +31,18 @@ def killed(evidence: Evidence) -> Iterator[Verdict]:
                     "members": len(members),
                     "longest_s": longest_s,
                     "restarted": sum(each.restarted for each in group.killed),
+                    "during_rebalance": during,
                 },
                 group=group.group,
                 problem=True,
             )
+
+
+def _during(number: int, killed: int) -> str:
+    """Return how many of the kills came during a rebalance, as a part of a sentence."""
+    if not number:
+        return ""
+    return " during a rebalance," if number == killed else f", {number} during a rebalance,"
 
 
 def removed_in_close(evidence: Evidence) -> Iterator[Verdict]:

@@ -38,6 +38,8 @@ class VerdictId(enum.StrEnum):
     PARTITION_STALLED = "partition-stalled"
     LONG_DOWNTIME = "long-downtime"
     DELETED_TOPIC = "deleted-topic"
+    OLD_TOPIC_OFFSETS = "old-topic-offsets"
+    TOPIC_REBALANCES = "topic-rebalances"
     FOUND_LATE = "found-late"
     BACKLOG_UNREAD = "backlog-unread"
     OVERLOAD = "overload"
@@ -53,6 +55,7 @@ class VerdictId(enum.StrEnum):
     SCALING_REPEATS = "scaling-repeats"
     DEPLOY_STOPPED = "deploy-stopped"
     MONITOR_WRONG = "monitor-wrong"
+    ASSIGNOR_CHANGED = "assignor-changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,11 @@ class Verdict:
     def inconclusive(self) -> bool:
         """Whether the run was too short, or did not do what the scenario says."""
         return bool(self.cut_short)
+
+    @property
+    def is_outcome(self) -> bool:
+        """Whether it says what went right."""
+        return not (self.problem or self.inconclusive)
 
 
 _INDEPENDENT = ("requests", "log_", "member_hours", "run_s", "unreadable_", "commit_messages_lost")

@@ -128,6 +128,12 @@ def _removed_while_empty(case: Case) -> bool:
     return case.mentions(*REMOVED) and not _had_members(case)
 
 
+def _found_by_metadata(case: Case) -> bool:
+    """Return whether members found new partitions when they refreshed their metadata."""
+    is_new = not case.verbs.isdisjoint({"add_partitions", "create_topic"})
+    return is_new and case.group.finds_topics
+
+
 RAISE_RETENTION = (
     "Raise {offsets.retention.minutes} above the longest time that the group may be down: four days "
     "are 5,760 minutes, the default is 10,080."
@@ -178,7 +184,7 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "smaller-metadata-age",
             "Use a smaller {metadata.max.age.ms} to discover new partitions and topics earlier; this "
             "reduces the loss but does not prevent it.",
-            lambda case: not case.verbs.isdisjoint({"add_partitions", "create_topic"}),
+            _found_by_metadata,
         ),
         Hint("longer-offsets-retention", RAISE_RETENTION, lambda case: case.mentions("expired")),
         Hint("own-group-id-per-topic", GROUP_OF_ITS_OWN, _had_members),

@@ -15,6 +15,9 @@ LONG_DOWNTIME_S = 10
 LONGEST_SESSION_MS = 1_800_000
 """No longer session is recommended: it is Kafka's default of ``group.max.session.timeout.ms``."""
 
+MIN_SAVED = 0.1
+"""A hint shortens the longest downtime of a group by a larger share than this."""
+
 MIN_HEARTBEATS = 4
 """No hint asks for a session timeout of fewer heartbeat intervals."""
 
@@ -120,12 +123,16 @@ def _for_brokers(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
 
 
 def _waits_for_sessions(group: GroupFacts, figures: GroupFigures) -> bool:
-    """Return whether partitions of dead members waited long, and a shorter session is reasonable."""
+    """Return whether partitions of dead members waited long, and a shorter session is of use.
+
+    It is not where nobody runs to get the partitions, nor where they waited mainly for something else.
+    """
     short = figures.downtime_max_s < LONG_DOWNTIME_S
-    if short or figures.expired <= figures.living or came_late(group, figures):
+    if short or not figures.inherited or came_late(group, figures):
         return False
     min_ms = MIN_HEARTBEATS * int(group.value("heartbeat.interval.ms"))
-    return int(group.value("session.timeout.ms")) > min_ms
+    saved_s = (int(group.value("session.timeout.ms")) - min_ms) / 1_000
+    return saved_s > MIN_SAVED * figures.downtime_max_s
 
 
 def quiet_hints(subject: Subject) -> Iterator[GivenHint]:

@@ -63,6 +63,16 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "partitions of the member wait."
         ),
     },
+    VerdictId.TOPIC_REBALANCES: {
+        "stable-topics": (
+            "Let the pattern of the subscription match only topics that stay, or subscribe to their names: "
+            "each topic that it matches and that is created or deleted rebalances the whole group."
+        ),
+        "cooperative": (
+            "With partition.assignment.strategy=cooperative-sticky or group.protocol=consumer partitions "
+            "that keep their owner continue while topics change."
+        ),
+    },
     VerdictId.FOUND_LATE: {
         "smaller-metadata-age": (
             "New partitions and topics are found by the next metadata refresh, after at most "

@@ -217,7 +217,7 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
         f"A rebalance took {duration(rebalance_s)}: it waits for every member to call poll(), at "
         f"most {now(group, 'max.poll.interval.ms')}."
     )
-    if group.cooperative:
+    if not group.stays_eager:
         yield Given(
             "rebalance-timeout",
             f"{waited} A smaller interval, or shorter batches and listener calls, bound the wait.",
@@ -227,11 +227,25 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
             "cooperative",
             f"{waited} With the eager protocol all partitions stop meanwhile: with "
             f"partition.assignment.strategy=cooperative-sticky or group.protocol=consumer the other "
-            f"members continue. A smaller interval bounds the wait.",
+            f"members continue ({group.switch}). A smaller interval bounds the wait.",
+        )
+
+
+def _topic_rebalances(
+    verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]
+) -> Iterator[Given]:
+    yield Given("stable-topics", VERDICT_HINTS[verdict.id]["stable-topics"])
+    if group.stays_eager:
+        yield Given(
+            "cooperative",
+            f"With partition.assignment.strategy=cooperative-sticky or group.protocol=consumer partitions "
+            f"that keep their owner continue while topics change ({group.switch}).",
         )
 
 
 def _found_late(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    if not group.finds_topics:
+        return
     yield Given(
         "smaller-metadata-age",
         f"New partitions and topics are found by the next metadata refresh, after at most "
@@ -324,6 +338,7 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.GROUP_DEAD: _died,
     VerdictId.LONG_DOWNTIME: _long_downtime,
     VerdictId.DELETED_TOPIC: removal_hints.deleted_topics,
+    VerdictId.TOPIC_REBALANCES: _topic_rebalances,
     VerdictId.FOUND_LATE: _found_late,
     VerdictId.BACKLOG_UNREAD: _unread,
     VerdictId.PARTITION_STALLED: _stalled,

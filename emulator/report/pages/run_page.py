@@ -99,6 +99,7 @@ def answer_of(run: FinishedRun) -> Iterator[str]:
     yield from (f"Problem: {sentence}" for sentence in problems)
     yield from (f"Inconclusive, when the run ended: {sentence}" for sentence in open_ends)
     yield totals_sentence(run.ledger, in_groups=is_replaced(run.metrics))
+    yield from (f"{verdict.sentence}." for verdict in run.verdicts if verdict.is_outcome)
     causes = list(run.ledger.tally(lambda entry: entry.cause).items())
     if causes:
         named = [

@@ -53,6 +53,10 @@ def run_screen(run: FinishedRun) -> Iterator[str]:
 
         yield from first_lines(run.verdicts)
     yield from paragraph(totals_sentence(run.ledger, in_groups=is_replaced(run.metrics)))
+    if run.verdicts:
+        from emulator.report.screens.verdict import outcomes  # noqa: PLC0415  as above
+
+        yield from outcomes(run.verdicts)
     yield from what_happened(run)
     yield from groups_at_the_end(run)
     for kind in TITLES:

@@ -37,6 +37,13 @@ def first_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield ""
 
 
+def outcomes(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield the verdicts that say what went right, which follow the totals."""
+    for verdict in verdicts:
+        if verdict.is_outcome:
+            yield from paragraph(f"{verdict.sentence}.")
+
+
 def inconclusive_seeds(runs: Sequence[Sequence[Verdict]]) -> Iterator[str]:
     """Yield the number of inconclusive runs among many, with their reasons."""
     number = sum(any(verdict.inconclusive for verdict in run) for run in runs)

@@ -93,6 +93,13 @@ NEW_NAMES, SURGE = (f"act[rolling_restart-1].{key}" for key in ("names=random", 
             (WORK,),
             (f"{BILLING}[max.poll.records]=60",),
         ),
+        # 20 s of batches shorten a rebalance of 30 s, but not much of 10 min
+        (
+            "rebalance-timeout",
+            "deploy-kills-in-mid-batch",
+            (WORK,),
+            (f"{BILLING}[max.poll.records]=60",),
+        ),
         # Static membership needs names that stay: not those of a Deployment, or of a surge
         ("static-membership", "rolling-restart-eager", (NEW_NAMES,), ()),
         ("static-membership", "rolling-restart-eager", (SURGE,), ()),

@@ -220,6 +220,15 @@ def test_a_change_that_removes_a_problem_is_better():
     assert Effect.MIXED == replace(clean, problems=("a loop",)).effect
 
 
+def test_of_changes_that_help_the_one_that_removes_a_problem_is_first():
+    """The report begins with it; but losses count for more than both."""
+    after = [runs(lost=[lost], reprocessed=[again]) for lost, again in ((0, 9), (4, 9), (4, 0))]
+    same = Trial(proposal=PROPOSAL, seeds=(0,), before=after[1], after=after[1])
+    saves, fewer = replace(same, after=after[0]), replace(same, after=after[2])
+    solved = replace(same, solved=("a loop",))
+    assert [saves, solved, fewer] == sorted([fewer, solved, saves], key=lambda trial: trial.rank)
+
+
 def test_a_change_whose_runs_are_no_success_is_not_preferred():
     """Its figures are low because the deploy stopped; a reason that it shares is named, too."""
     before, after = runs(reprocessed=[9]), runs(reprocessed=[0])

@@ -127,6 +127,21 @@ def test_it_is_counted_how_long_classic_members_alone_wait_for_a_target():
     ]
 
 
+def test_a_group_is_of_its_members_protocol_before_its_first_epoch():
+    """Members that subscribe to nothing yet, as those with a pattern, raise no epoch."""
+    finished = FinishedRun()
+    finished.added("a")
+    finished.moved("a", 1)
+    finished.stable(1, (("a", ()),))
+    finished.raised(2)
+    finished.aimed(2, a=(P0,))
+    finished.moved("a", 2, P0)
+    group = finished.described()
+
+    assert group.protocol == Protocol.CONSUMER
+    assert [member.protocol for member in group.members] == [Protocol.CONSUMER]
+
+
 def test_a_classic_group_goes_through_the_phases_of_its_rebalance():
     """From the join phase over the leader's work to a generation, and out of it."""
     finished = FinishedRun()

@@ -66,6 +66,34 @@ def test_only_the_group_in_which_a_member_dies_is_told_of_a_shorter_session():
     assert "audit" not in {name for _, name in found}
 
 
+@pytest.mark.parametrize(
+    ("members", "restart_after", "is_given"),
+    [(1, "5s", True), (1, "60s", False), (2, "60s", True)],
+)
+def test_a_shorter_session_is_of_use_where_another_process_waits_for_the_partitions(
+    members, restart_after, is_given
+):
+    """A group of one member has nobody to give them to before its restart."""
+    act = f'[[fault]]\nat = "15s"\ncrash = "billing-0"\nrestart_after = "{restart_after}"\n'
+    billing = group("billing").replace("members = 2", f"members = {members}")
+
+    assert is_given == (("shorter-session", "billing") in hints(act, billing, run_for="120s"))
+
+
+def test_a_shorter_session_is_no_help_where_a_rebalance_waited_much_longer():
+    """The members died while the group waited for one that did not poll."""
+    long = 'settings = { "max.poll.interval.ms" = "400s", "session.timeout.ms" = "15s" }'
+    acts = (
+        '[[fault]]\nat = "15s"\nhang = "billing-0"\nfor = "300s"\n'
+        '[[fault]]\nat = "20s"\ncrash = "billing-1"\nrestart_after = "1s"\n'
+    )
+    report = played(acts, group("billing", long), run_for="400s")
+
+    assert report.metrics["downtime_max_s"] > 200
+    assert report.metrics["evictions"] == 1
+    assert "shorter-session" not in {hint.id for hint in hints_of(report)}
+
+
 def test_a_long_downtime_is_one_of_its_group():
     """Rebalances of other groups do not explain it, and its hints name the settings of its group."""
     long = 'settings = { "session.timeout.ms" = "70s" }'

@@ -105,6 +105,12 @@ INCIDENTS = [
         ("downtime_max_s", 20),
     ),
     (
+        "o6-topics-come-and-go",
+        (VerdictId.TOPIC_REBALANCES, "match only topics that stay", "stable-topics"),
+        ["group[billing].pattern=orders-eu"],
+        ("rebalances", 0),
+    ),
+    (
         "p6-one-bounce",
         (VerdictId.MEMBERS_DIED, "in two rolling restarts", "assignor-in-two-steps"),
         [f"{BOUNCE}.settings[partition.assignment.strategy]=cooperative-sticky,range"],
@@ -229,12 +235,25 @@ def test_separate_groups_do_not_rebalance_each_other():
     assert not any(down[name] for name in down if name.startswith("billing/"))
 
 
+def test_b3_a_kill_during_a_rebalance_is_told_from_others():
+    """The process had no time to leave its group, as it waited for the rebalance."""
+    _, killed = verdict_of(
+        catalogue.read("b3-stopped-during-a-rebalance"), VerdictId.KILLED_IN_GROUP
+    )
+
+    assert killed.sentence.startswith("billing-1 was killed during a rebalance, before it had left")
+    assert killed.numbers["during_rebalance"] == 1
+
+
 def test_p6_two_rolling_restarts_change_the_assignor_at_no_member_s_expense():
-    """The good way of P6: nothing is wrong, so nothing is said before the totals."""
+    """The good way of P6: nothing is wrong, and what went right is said behind the totals."""
     run = emulator.run(load_named("p6-two-bounces").scenario)
     elected = [e.what.protocol for e in run.events if type(e.what).__name__ == "JoinPhaseEnded"]
 
-    assert run.verdicts == ()
+    assert [each.sentence for each in run.verdicts if each.is_outcome] == [
+        "billing changed from range to cooperative-sticky in 2 rolling restarts, and 3 members run as before"
+    ]
+    assert len(run.verdicts) == 1
     assert (run.ledger.lost, run.ledger.reprocessed) == (0, 0)
     assert elected[-1] == "cooperative-sticky"
     assert run.metrics["downtime_max_s"] < 5

@@ -227,6 +227,6 @@ def test_a_process_that_is_killed_in_close_has_not_left(change, is_killed):
 
     assert (said is not None) == is_killed
     if said is not None:
-        assert "were killed before they had left billing, and stayed members" in said.sentence
+        assert "were killed, 1 during a rebalance, before they had left billing" in said.sentence
         assert 40 < said.numbers["longest_s"] <= 45
         assert "the calls of the rebalance listener, the last commit and close()" in hints
