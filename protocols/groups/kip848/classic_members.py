@@ -12,7 +12,14 @@ from __future__ import annotations
 
 from assignors.types import Subscription
 from protocols.facts import MemberAdded
-from protocols.groups.kip848.group import NO_METADATA, Group, Member, MemberState, named
+from protocols.groups.kip848.group import (
+    NO_METADATA,
+    AssignedEpochs,
+    Group,
+    Member,
+    MemberState,
+    named,
+)
 from protocols.groups.kip848.membership import Arrival, holder, with_member
 from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
@@ -234,7 +241,7 @@ def sync(
     response = SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
-        assignment=named(current.assigned, at.broker.image),
+        assignment=named(_existing(current.assigned, at), at.broker.image),
     )
     timers = LateTimers(
         group.group_id,
@@ -243,6 +250,12 @@ def sync(
         starts=((member.session_timer, _classic(member).session_timeout_ms),),
     )
     return Turn(soft, waits=(timers, Send(header, response)))
+
+
+def _existing(assigned: AssignedEpochs, at: Moment) -> AssignedEpochs:
+    """Return an assignment without deleted topics, which have no name for a classic member."""
+    names = at.broker.image.name_of
+    return {topic: numbers for topic, numbers in assigned.items() if topic in names}
 
 
 def heartbeat(

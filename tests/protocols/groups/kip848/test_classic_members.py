@@ -7,6 +7,7 @@ from protocols.messages import LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
 
 from ..migration.driver import AGAIN, GROUP, Migration, consumers, convert, some
+from .driver import topic
 
 
 def test_a_cooperative_member_gives_up_in_two_steps():
@@ -269,3 +270,15 @@ def test_an_old_good_bye_is_answered_by_one_error():
 
     assert (ErrorCode.UNKNOWN_MEMBER_ID, 0) == left("nobody")
     assert (ErrorCode.NONE, 0) == left(it.ids["x"])
+
+
+def test_a_sync_leaves_deleted_topics_out():
+    """Partitions are sent by name; those of a deleted topic have none."""
+    it = convert()
+    it.join_classic("x")
+    it.topics_are(topic("u"))
+
+    assert (ErrorCode.NONE, ()) == (
+        it.sync("x", 2).answer.error,
+        it.sync("x", 2).answer.assignment,
+    )
