@@ -182,7 +182,7 @@ def _granted(
     """Return an assignment: kept partitions with their assignment epochs, added with *epoch*.
 
     The order is that of the maps that Kafka fills, and so of the log: kept partitions first, into
-    a table that was created for the previous number of partitions.
+    a table that was created for the previous number of partitions. If none is kept, the table is new.
     """
     granted: dict[str, Mapping[int, int]] = {}
     topics: HashTable[str] = HashTable(topic_id_hash)
@@ -193,7 +193,7 @@ def _granted(
         topics.compute_if_absent(topic)
     for topic in topics:
         had = before.get(topic, {})
-        length = length_of_map_copy(len(had)) if had else _FIRST_LENGTH
+        length = length_of_map_copy(len(had)) if kept[topic] else _FIRST_LENGTH
         numbers = hash_map_order([*kept[topic], *added.get(topic, ())], _as_is, length)
         granted[topic] = {number: had.get(number, epoch) for number in numbers}
     return granted

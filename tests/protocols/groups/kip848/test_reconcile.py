@@ -172,6 +172,13 @@ def test_partitions_stand_in_the_order_of_kafkas_tables(before, wanted, order):
     assert order == list(after.assigned[T])
 
 
+def test_partitions_of_which_none_is_kept_stand_in_the_order_of_a_new_table():
+    """The table is not as long as that of the thirteen partitions before."""
+    after = reconciled(member(5, *range(13)), given(6, 17, 33, owned={}))
+
+    assert [17, 33] == list(after.assigned[T])
+
+
 @pytest.mark.parametrize(
     ("assigned", "wanted", "order"),
     [
