@@ -74,7 +74,7 @@ def _long_downtime(evidence: Evidence, long: dict[str, float]) -> Verdict:
 
 
 def _group_of(evidence: Evidence, partition: str) -> str:
-    """Return the group of a partition, as metrics name it; with one group without that."""
+    """Return the group of a partition; metrics name both, or with one group the partition alone."""
     by_group = evidence.metrics.tables["downtime_max.by_group"]
-    named = (name for name in by_group if partition.startswith(f"{name}/"))
-    return next(named, next(iter(by_group)))
+    groups = [group for group in by_group if partition.startswith(f"{group}/")]
+    return max(groups, key=len, default=next(iter(by_group)))

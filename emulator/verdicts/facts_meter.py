@@ -28,6 +28,8 @@ CLOSES = frozenset({"close", "restart"})
 """The verbs that close a member."""
 
 DEPLOY = "rolling_restart"
+"""The verb of a deploy: a rolling restart."""
+
 GIVE_UP = "give_up"
 """The verb of a rolling restart that stops before its end."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Final, NamedTuple
 
 from assignors.values import dataclass
@@ -15,8 +14,10 @@ class Switched(NamedTuple):
     """A group that assigns in another way after its deploys."""
 
     before: str
+    """The assignor when the first deploy began; of the consumer protocol :data:`BY_COORDINATOR`."""
+
     after: str
-    """An assignor, or that of the consumer protocol."""
+    """The newest one, likewise."""
 
     deploys: int
     running_before: int
@@ -29,23 +30,26 @@ class Switching:
 
     deploys: int = 0
     _running_before: int = 0
-    _assigned_by: list[str] = field(default_factory=list)
+    _before: str | None = None
+    """The assignor when the first deploy began; None: the group had none yet."""
+
+    _assignor: str | None = None
+    """The newest assignor."""
 
     def deploy(self, running: int) -> None:
-        """Note the begin of a deploy while so many processes ran."""
+        """Note that a deploy begins while *running* processes run."""
         if not self.deploys:
-            self._running_before = running
+            self._before, self._running_before = self._assignor, running
         self.deploys += 1
 
     def assign(self, name: str) -> None:
         """Note the assignor of a generation, or that of the consumer protocol."""
-        if self._assigned_by[-1:] != [name]:
-            self._assigned_by.append(name)
+        self._assignor = name
 
     @property
     def switched(self) -> Switched | None:
         """What deploys changed; None: nothing, or there was none."""
-        if not self.deploys or self._assigned_by[:1] == self._assigned_by[-1:]:
+        before, after = self._before, self._assignor
+        if before is None or after is None or before == after:
             return None
-        before, after = self._assigned_by[0], self._assigned_by[-1]
         return Switched(before, after, self.deploys, self._running_before)
