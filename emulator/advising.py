@@ -9,7 +9,7 @@ from typing import Any
 
 from assignors.values import dataclass
 from emulator.advice.cost import rarer_within, round_s, seeds_within
-from emulator.advice.proposing import MAX, propose
+from emulator.advice.proposing import MAX_CHANGES, propose
 from emulator.advice.trials import Played, try_out
 from emulator.events import Event
 from emulator.loading import LoadedScenario, load_text, text_of_scenario
@@ -93,7 +93,7 @@ def advise(
     *,
     first: int | None = None,
     overrides: Sequence[str] = (),
-    most: int = MAX,
+    most: int = MAX_CHANGES,
     jobs: int | None = None,
     progress: OnProgress | None = None,
 ) -> Advice:
@@ -134,7 +134,9 @@ def advise(
     return Advice(run=played, report=replace(report, trials=trials))
 
 
-def reported(loaded: LoadedScenario, seed: int | None, most: int = MAX) -> tuple[Run, FinishedRun]:
+def reported(
+    loaded: LoadedScenario, seed: int | None, most: int = MAX_CHANGES
+) -> tuple[Run, FinishedRun]:
     """Play one seed; return the run and its report with proposals."""
     timeline, describer = Timeline(contested_groups(loaded.scenario)), Describer()
 

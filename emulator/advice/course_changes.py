@@ -80,7 +80,7 @@ def _recreated(situation: Situation) -> Iterator[tuple[int, int, str]]:
 
 
 def stable_topics(situation: Situation) -> Draft | None:
-    """A pattern that matches only topics that are there from begin to end."""
+    """A pattern that matches only topics that exist during the whole run."""
     group, scenario = situation.group, situation.scenario
     if group.pattern is None:
         return None

@@ -21,12 +21,12 @@ from emulator.scenario.problems import ScenarioError
 LATER: Final = 1.5
 """How many hints further back the next change of a hint is proposed."""
 
-MAX: Final = 3
+MAX_CHANGES: Final = 3
 """Changes that a report shows and tries."""
 
 
 def propose(
-    loaded: LoadedScenario, run: FinishedRun, hints: list[GivenHint], most: int = MAX
+    loaded: LoadedScenario, run: FinishedRun, hints: list[GivenHint], most: int = MAX_CHANGES
 ) -> tuple[Proposal, ...]:
     """Return the first changes that the hints of a run recommend and that the scenario allows.
 
@@ -121,7 +121,7 @@ def changed(loaded: LoadedScenario, proposal: Proposal) -> Scenario:
     return load_text(text, proposal.overrides, allow_large=True).scenario
 
 
-@lru_cache(maxsize=4 * MAX)
+@lru_cache(maxsize=4 * MAX_CHANGES)
 def _changed(written: ScenarioText, given: tuple[str, ...], more: tuple[str, ...]) -> Scenario:
     """Return a scenario that was read, with further overrides: to propose, to estimate and to try it."""
     return load_text(written, (*given, *more), allow_large=True, together=more).scenario

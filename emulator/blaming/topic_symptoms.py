@@ -13,8 +13,8 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.blaming.evidence import Committed, Evidence, Work, grouped
 
-MAX = 0.5
-"""The part of a topic's partitions that have to begin anew: one alone may be a commit that was lost."""
+MIN_SHARE = 0.5
+"""More than this share of a topic's partitions have to begin anew: one alone may be a commit that was lost."""
 
 REFUSED_US = 5_000_000
 """After a stop, a fetch of deleted records is refused within this time."""
@@ -72,7 +72,7 @@ def recreated(evidence: Evidence, after_us: int) -> Iterator[Absence]:
             for partition, each in parts.items()
             if (rewound := _begun_anew(partition, each, evidence.commits, after_us))
         ]
-        if len(found) > MAX * len(parts):
+        if len(found) > MIN_SHARE * len(parts):
             gone_us = max(one.ended_us for one, _ in found)
             yield Absence(topic, gone_us, max(gone_us, min(two.began_us for _, two in found)))
 

@@ -43,7 +43,7 @@ from emulator.conformance.captured.capture import Capture
 from emulator.conformance.observed import Observed, View
 
 SHARE_S = 0.25
-MIN = 5
+MIN_RECORDS = 5
 TAKEOVER_SHARE = 0.1
 TAKEOVER_S = 0.5
 TAKEOVER_QUIET_S = 0.3
@@ -160,7 +160,7 @@ def tolerance(rate: float, work_us: int) -> float:
     That is a quarter second of production (*rate*, in records per second and partition) or of
     processing (*work_us* for each record), whichever is more.
     """
-    return max(MIN, SHARE_S * max(rate, 1_000_000 / work_us if work_us else 0.0))
+    return max(MIN_RECORDS, SHARE_S * max(rate, 1_000_000 / work_us if work_us else 0.0))
 
 
 def compare(real: Observed, emulated: Observed, tolerances: Tolerances) -> tuple[Figure, ...]:

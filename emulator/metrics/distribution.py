@@ -27,7 +27,7 @@ _DECIMALS = 9
 
 _ACCURACY = 1e-12
 
-MIN = 5
+MIN_RUNS = 5
 """Means of fewer values are shown with the values' range: an interval of theirs says nothing.
 
 Half of the interval of two values is 6.4 times as wide as their range, of four up to 0.9 times."""
@@ -106,7 +106,7 @@ class Comparison:
 
 def _band(of: Summary | Comparison) -> tuple[float, float]:
     low, high = of.mean.low, of.mean.high
-    if of.runs < MIN or low is None or high is None:
+    if of.runs < MIN_RUNS or low is None or high is None:
         return of.minimum, of.maximum
     return low, high
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.metrics.distribution import MIN, Comparison, Summary
+from emulator.metrics.distribution import MIN_RUNS, Comparison, Summary
 from emulator.report.wording import figure
 
 _DECIMALS = 9
 """Rounding to these hides the floating-point error of an interval of width 0."""
 
 BESIDE_MEANS = (
-    f"After a mean: ± half of its interval; of fewer than {MIN} runs, their smallest and largest "
+    f"After a mean: ± half of its interval; of fewer than {MIN_RUNS} runs, their smallest and largest "
     "value in brackets."
 )
 
@@ -27,7 +27,7 @@ def with_band(of: Summary | Comparison, words: Callable[[float], str] = figure) 
     half = round(high - of.mean.value, _DECIMALS)
     if not half:
         return mean
-    if of.runs < MIN:
+    if of.runs < MIN_RUNS:
         return f"{mean} ({words(low)} to {words(high)})"
     return f"{mean} ± {figure(half)}"
 
@@ -39,7 +39,9 @@ def beside_means(runs: int) -> str:
     ('the smallest and the largest of them', 'their 95 % confidence interval')
     """
     return (
-        "the smallest and the largest of them" if runs < MIN else "their 95 % confidence interval"
+        "the smallest and the largest of them"
+        if runs < MIN_RUNS
+        else "their 95 % confidence interval"
     )
 
 
@@ -49,4 +51,4 @@ def few_seeds(runs: int) -> str:
     >>> few_seeds(2), few_seeds(20)
     ('; with so few a difference may be chance', '')
     """
-    return "; with so few a difference may be chance" if runs < MIN else ""
+    return "; with so few a difference may be chance" if runs < MIN_RUNS else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
-from emulator.metrics.distribution import MIN, Summary
+from emulator.metrics.distribution import MIN_RUNS, Summary
 from emulator.report.figures import NO_VALUE
 from emulator.report.wording import counted, figure, joined
 from emulator.scenario.model import Bound
@@ -43,7 +43,7 @@ def few_seeds(findings: Findings) -> Iterator[str]:
     """Yield that differences may be chance, if a cell has few seeds and they do not all give the same."""
     runs = [len(each.seeds) for each in findings.results if each.seeds]
     same = all(each.summary.minimum == each.summary.maximum for each in findings.summaries)
-    if len(runs) > 1 and min(runs) < MIN and not (same and min(runs) > 1):
+    if len(runs) > 1 and min(runs) < MIN_RUNS and not (same and min(runs) > 1):
         yield (
             f"With {counted(min(runs), 'seed')} in a cell a difference between cells may be chance: "
             "--seeds 20 tells more."

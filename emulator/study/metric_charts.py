@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from emulator.metrics.checks import split_name
-from emulator.metrics.distribution import MIN, Summary
+from emulator.metrics.distribution import MIN_RUNS, Summary
 from emulator.report.pages.charts import (
     Axis,
     Bar,
@@ -106,7 +106,7 @@ def _caption(lines: int, *, spread: bool, bounded: bool) -> str:
 
 
 _BAND: Final = (
-    f"its 95 % confidence interval; of fewer than {MIN} runs, their smallest and largest value"
+    f"its 95 % confidence interval; of fewer than {MIN_RUNS} runs, their smallest and largest value"
 )
 
 CUT: Final = 1.5

@@ -194,7 +194,7 @@ def _key_json(record: LogRecord, said: Content) -> Json | None:
     if said.key is None or record.key is None:
         return _raw(record.key)
     seldom = len(record.key) > _LONGEST_REMEMBERED
-    return _json_of_key(said.key) if seldom else _known_words_of_key(said.key)
+    return _json_of_key(said.key) if seldom else _known_json_of_key(said.key)
 
 
 def _json_of_key(key: Key) -> Json:
@@ -203,7 +203,7 @@ def _json_of_key(key: Key) -> Json:
     return key_json(key)
 
 
-_known_words_of_key = functools.lru_cache(maxsize=_REMEMBERED)(_json_of_key)
+_known_json_of_key = functools.lru_cache(maxsize=_REMEMBERED)(_json_of_key)
 """Return the description of a key; cached and shared, so it must not be changed."""
 
 
