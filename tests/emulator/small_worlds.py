@@ -64,6 +64,11 @@ def small_world(seed: int) -> Table:
     return _Draw(seed).world()
 
 
+def _taken(value: Any, bounds: tuple[int, int] | None) -> Any:
+    """Return the value of a setting closest to *value* that a client takes."""
+    return value if bounds is None else min(max(value, bounds[0]), bounds[1])
+
+
 class _Draw:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"small world {seed}")
@@ -244,7 +249,11 @@ class _Draw:
         if self.rarely(8):
             settings |= self.pick({"fetch.max.bytes": 1}, {"max.partition.fetch.bytes": 2_000})
         profile = profile_of(client)
-        return {name: value for name, value in settings.items() if name not in profile.lacks}
+        return {
+            name: _taken(value, profile.ranges.get(name))
+            for name, value in settings.items()
+            if name not in profile.lacks
+        }
 
     def _read(self, group: Table) -> None:
         """Choose the call that hands records out."""

@@ -61,11 +61,12 @@ def test_every_metric_is_in_the_table_or_named_as_alike(page):
 
 
 def test_differences_are_paired_and_what_is_no_chance_is_bold(page):
-    """The interval of more rebalances leaves out zero; the first column has no brackets."""
+    """The interval of fewer requests leaves out zero; the first column has no brackets."""
     rows = {row[0]: row[1:] for row in tables(page)[0]}
 
     assert not any("(" in cells[0] for cells in rows.values())
-    assert re.search(r"\(\*\*\+[\d.,]+( \(\+\d+ to \+\d+\))?\*\*\)", rows["rebalances"][3])
+    fewer = r"\(\*\*-[\d.]+ \(-[\d.]+ to -[\d.]+\)\*\*\)"
+    assert re.search(fewer, rows["requests per second"][3])
     assert "0" == rows["lost (records)"][3]
 
 
