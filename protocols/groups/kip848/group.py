@@ -122,11 +122,11 @@ class Counts(NamedTuple):
     pattern_topics: Map[str, int] = NOTHING
     pattern_users: Map[str, int] = NOTHING
 
-    def are_alike(self) -> bool:
+    def is_homogeneous(self) -> bool:
         """Return whether all members count as subscribers of the same topics.
 
         Without patterns: every member subscribes by name to each topic, also to those of a pattern that
-        nobody uses any more. With patterns: all members use the same one, there is no subscription by
+        no member uses any longer. With patterns: all members use the same one, there is no subscription by
         name, and no other pattern matches the same topics.
 
         Source: ``ConsumerGroup.subscriptionType``.

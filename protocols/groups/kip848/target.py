@@ -154,7 +154,7 @@ def _topics(group: Group, counted: Counts, at: Moment) -> Topics:
         partition_counts={topic.name: len(topic.leaders) for topic in known},
         racks={topic.name: topic.racks for topic in known if topic.racks},
         topic_ids={topic.name: topic_id_bytes(topic.topic_id) for topic in known},
-        same_for_all=counted.are_alike(),
+        same_for_all=counted.is_homogeneous(),
     )
 
 

@@ -175,14 +175,14 @@ def test_same_topics_by_name_and_by_pattern_are_not_the_same():
     it = ConsumerGroupDriver(topic(), topic("u"))
     it.join("A")
     it.join("B")
-    assert it.group.counts().are_alike()
+    assert it.group.counts().is_homogeneous()
     it.join("C", "t", "u")
-    assert not it.group.counts().are_alike()
+    assert not it.group.counts().is_homogeneous()
     it.join("C", subscribed_topic_names=(), subscribed_topic_regex="t")
-    assert not it.group.counts().are_alike()
+    assert not it.group.counts().is_homogeneous()
     for member_id in ("A", "B"):
         it.join(member_id, subscribed_topic_names=(), subscribed_topic_regex="t")
-    assert it.group.counts().are_alike()
+    assert it.group.counts().is_homogeneous()
 
 
 def test_a_forgotten_pattern_counts_until_the_next_record_of_a_member():
@@ -203,7 +203,7 @@ def test_a_forgotten_pattern_counts_until_the_next_record_of_a_member():
     it.advance(0)
     it.settle("A", "B", "C")
     it.leave("C")
-    assert (False, True) == (it.group.counted.are_alike(), it.group.counts().are_alike())
+    assert (False, True) == (it.group.counted.is_homogeneous(), it.group.counts().is_homogeneous())
 
     it.beat("A")
     assert seen[-1] is False
