@@ -146,7 +146,7 @@ class Process:
     def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
         """Stop polling by arithmetic before an event that affects the process."""
         if self._wait is not None:
-            self._wait.end(self.run.kernel.now + before_work)
+            self._wait.end(self.run.kernel.now + (1 if before_work else 0))
         if self._loop is not None:
             self._loop.unfold(before_arrivals=before_arrivals, before_work=before_work)
 

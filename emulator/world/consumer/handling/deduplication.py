@@ -35,7 +35,7 @@ class Deduplicator:
             self._identities = Identities(process.run.scenario, process.blueprint.seed)
         self._begun: tuple[TopicPartition, int] | None = None
         self._is_dropped = False
-        """Whether the set knew the record that was begun last, whose processing nobody had finished."""
+        """Whether the set knew the record that was begun last although its processing had never finished."""
 
     def _record(self, tp: TopicPartition, offset: int) -> tuple[TopicPartition, int]:
         """Return what the set remembers of a record."""

@@ -44,7 +44,10 @@ def always_live(blueprint: Blueprint) -> Live | None:
 
 
 def live_now(always: Live | None, client: AnyClient) -> Live | None:
-    """Return why a consumer that is *always* live is so now: before its records, a member joins."""
+    """Return the reason that holds now; *always*: the one that holds once the member is stable.
+
+    A reason in the application does not count before: a member without partitions has no records.
+    """
     if always in _OF_APPLICATIONS and not is_stable(client):
         return Live.NOT_STABLE
     return always
