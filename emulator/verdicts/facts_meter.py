@@ -200,7 +200,7 @@ class FactsMeter:
         if what.verb in CLOSES:
             self._closing.add(what.target)
         if what.verb == DEPLOY and event.cause is None:
-            deployed = self._group(what.target.partition(" (")[0])
+            deployed = self._deployed(what.target)
             deployed.switching.deploy(self._running_of(deployed))
         if what.verb == GIVE_UP:
             group, _, why = what.target.partition(" stops: ")
@@ -209,6 +209,11 @@ class FactsMeter:
             self._slow_records.setdefault(what.target.partition(" at ")[0])
         elif event.cause is None:
             self._lasting[what.fault] = Lasting(what.fault, what.verb, what.target)
+
+    def _deployed(self, target: str) -> GroupFacts:
+        """Return the group of a deploy; its *target* may end in changed settings, in parentheses."""
+        names = [name for name in self._groups if f"{target} (".startswith(f"{name} (")]
+        return self._group(max(names, key=len, default=target))
 
     def _running_of(self, group: GroupFacts) -> int:
         return sum(process.consumer in group.consumers for process in self._running)
