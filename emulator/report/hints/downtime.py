@@ -64,7 +64,9 @@ ONLY_MOVED_STOP = Hint(
     "cooperative",
     "Each rebalance of the eager protocol stops all partitions. With "
     "partition.assignment.strategy=cooperative-sticky or group.protocol=consumer only those that move "
-    f"stop ({SWITCH}).",
+    f"stop ({SWITCH}). Trade-off: members of a cooperative-sticky group work on during a rebalance, and a "
+    "commit that meets one is refused (REBALANCE_IN_PROGRESS), so long batches are reprocessed: use a smaller "
+    "{max.poll.records} with it.",
 )
 
 
