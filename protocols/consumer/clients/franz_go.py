@@ -96,7 +96,7 @@ FRANZ_GO = ClientProfile(
     ranges={
         "auto.commit.interval.ms": (100, INT_MAX),
         "fetch.max.wait.ms": (10, INT_MAX),
-        "metadata.max.age.ms": (10, 3_600_000),
+        "metadata.max.age.ms": (5_000, 3_600_000),
         "request.timeout.ms": (1_000, 900_000),
         "session.timeout.ms": (100, INT_MAX),
     },
