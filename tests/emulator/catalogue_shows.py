@@ -211,6 +211,7 @@ UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
 """Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
 
 ENDLESS = {
+    "a hand-over that takes several batches",
     "full batches after a restart exceed the poll interval",
     "heartbeats only between records",
     "an autoscaler that scales up and down again because each rebalance adds lag",

@@ -20,6 +20,7 @@ from .test_skipped_consumer_periods import consumers
 
 HOW = {"lags_repeat_us": 800_000}
 LATE = "threads that wake up late"
+LATE_AND_BUSY = "threads that wake up late, and longer work"
 OFTEN: dict = {"rate": "20/s", "partitions": 8, "run_for": "6s"}
 
 
@@ -40,6 +41,7 @@ RUNS: dict[str, dict] = {
         **OFTEN, members=3, fault=[crash("2s"), crash("4s")]
     ),
     LATE: consumers(**OFTEN, wake_up="4ms"),
+    LATE_AND_BUSY: consumers(**OFTEN, wake_up="4ms", work="6ms"),
     "polls of one record": consumers(
         **OFTEN | {"rate": "40/s"}, work="3ms", **{"max.poll.records": 1}
     ),
@@ -164,7 +166,12 @@ PLANTED = (
     Planted(f"{FETCH}.restore", "self.arrives_us = saved.arrives_us + now", "pass", QUIET),
     Planted(f"{FETCH}.restore", "offsets[tp] + behind, epoch", "want.offset, epoch", QUIET),
     Planted(f"{POLL}.restore", "saved.events_us + now", "saved.events_us", LATE),
-    Planted(f"{POLL}.saved", "tuple([_later(event, -now) for event in self._events])", "()", LATE),
+    Planted(
+        f"{POLL}.saved",
+        "tuple([_later(event, -now) for event in self._events])",
+        "()",
+        LATE_AND_BUSY,
+    ),
     Planted(
         "protocols.consumer.fetching:Fetcher.restore",
         "self._in_flight = set(saved.in_flight)",
