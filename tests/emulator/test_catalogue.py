@@ -50,7 +50,8 @@ def hold(run: Run) -> None:
     assert run.conclusive or not ends, run.why
     run.ledger.check()
     for entry in run.ledger.entries:
-        assert entry.root is not None or dropped_out(entry) or not run.scenario.fault
+        caused = entry.root is not None or dropped_out(entry)
+        assert caused or not ends or not run.scenario.fault
 
 
 def dropped_out(entry) -> bool:
