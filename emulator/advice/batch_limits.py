@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
 from typing import Final
 
-from emulator.advice.drafts import MARGIN, Draft, capital, consumer, sufficient_grace_s
+from emulator.advice.drafts import MARGIN, Draft, Make, capital, consumer, sufficient_grace_s
 from emulator.advice.situation import Situation, milliseconds, round_down
+from emulator.ledger.entries import Cause
 from emulator.report.wording import duration
 from emulator.scenario.units import format_duration
 
@@ -83,6 +85,20 @@ def batch_within_commits(situation: Situation) -> Draft | None:
         return None
     text = f"auto.commit.interval.ms is {duration(within_s)}"
     return _batches_within(situation, within_s, text)
+
+
+def batch_of_causes(situation: Situation) -> Draft | None:
+    """Batches that end within a heartbeat (refused commits), the grace period (kills), or the poll interval."""
+    limits = (BY_CAUSE[cause] for cause in situation.causes if cause in BY_CAUSE)
+    return next((draft for limit in limits if (draft := limit(situation))), None)
+
+
+BY_CAUSE: Final[Mapping[str, Make]] = {
+    str(Cause.REFUSED): batch_within_heartbeats,
+    str(Cause.CRASHED): batch_within_grace,
+    str(Cause.TWO_OWNERS): batch_within_interval,
+}
+"""The limit of batches for each cause that smaller ones reduce."""
 
 
 def _batches_within(situation: Situation, within_s: float, limit: str) -> Draft | None:

@@ -12,6 +12,7 @@ from typing import Final
 from emulator.advice.batch_limits import (
     INTERVAL,
     POLLS_A_STEP,
+    batch_of_causes,
     batch_within_commits,
     batch_within_grace,
     batch_within_heartbeats,
@@ -293,7 +294,7 @@ CHANGES: Final[Changes] = {
     "session-above-restarts": (("longer-session", session_above_restarts),),
     "shorter-session": (("shorter-session", shorter_session),),
     "slow-record": (("pause-retries", pause_retries), ("longer-poll-interval", longer_interval)),
-    "smaller-batches": (("smaller-batches", batch_within_interval),),
+    "smaller-batches": (("smaller-batches", batch_of_causes),),
     "smaller-metadata-age": (("smaller-metadata-age", smaller_metadata_age),),
     "static-membership": (("static-membership", static_membership),),
     "three-replicas": (("three-replicas", three_replicas),),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from emulator.advice.proposing import changed
 from emulator.loading import LoadedScenario
@@ -30,6 +30,25 @@ RARE_S: Final = 15.0
 
 MAX_RARE: Final = 20
 """Seeds of such a trial."""
+
+
+class Cost(NamedTuple):
+    """The CPU seconds of trials whose number of seeds the user has not given."""
+
+    first_s: float
+    """Of the seeds that are always played."""
+
+    longest_s: float
+    """Of all that may be played, if the first ones show no effect of a change."""
+
+
+def cost_of(loaded: LoadedScenario, proposals: Iterable[Proposal]) -> Cost:
+    """Return about what trials take; one run of the scenario as it is has been played."""
+    proposals = tuple(proposals)
+    each_s, own_s = round_s(loaded, proposals), round_s(loaded, ())
+    seeds = seeds_within(each_s)
+    first_s = each_s * seeds - own_s
+    return Cost(first_s, first_s + each_s * rarer_within(each_s, seeds))
 
 
 def round_s(loaded: LoadedScenario, proposals: Iterable[Proposal]) -> float:

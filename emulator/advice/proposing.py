@@ -68,6 +68,7 @@ def _of_hint(scenario: Scenario, run: FinishedRun, hint: GivenHint) -> Iterator[
         facts=run.subject.group(group.id),
         brokers=run.subject.broker_settings,
         metrics=run.metrics,
+        causes=hint.causes,
     )
     for name, make in CHANGES[hint.id]:
         draft = make(situation)

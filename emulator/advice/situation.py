@@ -93,6 +93,8 @@ class Situation:
     """The settings of the brokers, by name."""
 
     metrics: Metrics
+    causes: tuple[str, ...] = ()
+    """The causes and problems for which the hint is given."""
 
     def value(self, setting: str) -> int:
         """Return a consumer setting in force that is a number."""

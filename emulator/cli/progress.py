@@ -49,7 +49,9 @@ class Progress:
         self._thread: Thread | None = None
 
     def show(self, done: float, total: float) -> None:
-        """Note how much of the work is done."""
+        """Note how much of the work is done; if it is less than before, further work has begun."""
+        if done < self._done:
+            self._began_s = monotonic()
         self._done, self._total, self._moved_s = done, max(done, total), monotonic()
 
     def expect(self, expected_s: float, total: float) -> None:

@@ -37,7 +37,7 @@ def with_trials(
     from emulator.advice.cost import CHEAP_S, RARE_S, rarer_within, round_s, seeds_within
     from emulator.sweeps import seeds_from
 
-    changes, first, rarer_s = len(report.proposals), known[0].seed, 0.0
+    first, rarer_s = known[0].seed, 0.0
     if advise is None and (as_json or not sys.stdout.isatty()):
         return report
     each_s = round_s(loaded, report.proposals)
@@ -51,7 +51,8 @@ def with_trials(
     from emulator.advice.trials import try_out
 
     more = rarer_within(each_s, len(seeds), rarer_s)
-    expected_s = announce(loaded.scenario, len(seeds) * changes, jobs)
+    runs = round(each_s * len(seeds) / round_s(loaded, ()))
+    expected_s = announce(loaded.scenario, max(1, runs - 1), jobs)
     with Progress("trials", expected_s=expected_s) as progress:
         trials = try_out(
             loaded,
@@ -72,8 +73,8 @@ def advice_lines(loaded: LoadedScenario, report: FinishedRun) -> Iterator[str]:
 
         yield from trials_screen(report)
     elif report.proposals:
-        from emulator.advice.cost import round_s, seeds_within
+        from emulator.advice.cost import cost_of
         from emulator.report.proposal_wording import not_tried
 
-        each_s = round_s(loaded, report.proposals)
-        yield from not_tried(report, each_s * seeds_within(each_s) - round_s(loaded, ()))
+        cost = cost_of(loaded, report.proposals)
+        yield from not_tried(report, cost.first_s, cost.longest_s)

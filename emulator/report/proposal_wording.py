@@ -170,11 +170,18 @@ def _remarks(trial: Trial) -> Iterator[str]:
         yield f"A fault did not fire in {counted(trial.missed, 'run')} with it."
 
 
-def not_tried(run: FinishedRun, cost_s: float) -> Iterator[str]:
-    """Yield a line that names the changes that were not tried, and the command that tries them."""
+def not_tried(run: FinishedRun, cost_s: float, longest_s: float) -> Iterator[str]:
+    """Yield a line that names the changes that were not tried, and the command that tries them.
+
+    *cost_s*, *longest_s*: what that takes, without and with the seeds that are played where the first ones
+    show no effect.
+    """
     names = joined([f"{each.title} ({each.settings[0]})" for each in run.proposals])
     rest = f"{run.subject.options} --seed {run.seed} --advise"
-    text = f"To try {names}, about {ceil(cost_s):,} s: rebalance run {run.subject.name}{rest}"
+    time = f"about {ceil(cost_s):,} s of CPU time"
+    if longest_s > cost_s:
+        time += f" (up to {ceil(longest_s):,} s if further seeds have to show an effect)"
+    text = f"To try {names}, {time}: rebalance run {run.subject.name}{rest}"
     yield from paragraph(text)
 
 
@@ -188,6 +195,7 @@ def advice_document(run: FinishedRun) -> dict[str, Any]:
                 "text": hint.text,
                 "group": hint.group,
                 "causes": list(hint.causes),
+                "records": hint.records,
                 "page": f"{PAGE}#{hint.id}",
             }
             for hint in hints_of(run)

@@ -12,6 +12,8 @@ from typing import Final
 from emulator.ledger.causes import IN_CLOSE
 from emulator.ledger.entries import Cause
 from emulator.report.hints.cases import (
+    BATCHES_WITHIN_GRACE,
+    BATCHES_WITHIN_HEARTBEATS,
     COMMIT_AFTER_PROCESSING,
     COMMIT_AFTER_WORK,
     COMMIT_AT_ALL,
@@ -33,6 +35,7 @@ from emulator.report.hints.cases import (
     Hint,
     auto,
     evicted,
+    handler,
     may_commit_ahead,
     only_outside,
     too_slow,
@@ -255,8 +258,9 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "poll-then-commit",
             "REBALANCE_IN_PROGRESS is retriable: call poll() until the member is in the new "
             "generation, then commit the partitions that it still owns.",
-            lambda case: case.mentions("REBALANCE_IN_PROGRESS"),
+            lambda case: case.mentions("REBALANCE_IN_PROGRESS") and handler(case),
         ),
+        BATCHES_WITHIN_HEARTBEATS,
         Hint(
             "own-instance-id",
             "Give each process its own group.instance.id: a second process with the same id fences the "
@@ -313,6 +317,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "most {max.poll.records} records, and closed its consumer.",
             lambda case: not case.verbs.isdisjoint(RESTARTS),
         ),
+        BATCHES_WITHIN_GRACE,
         Hint(
             "catch-in-handler",
             "Catch exceptions of the handler: if one ends the process, everything since the last "

@@ -9,6 +9,8 @@ from assignors.values import dataclass
 from emulator.ledger.entries import Cause
 from emulator.report.subject import OWN_HANDLER, Commits, GroupFacts, Subject
 
+US_PER_MS = 1_000
+
 RESTARTS = frozenset({"restart", "rolling_restart", "close"})
 SILENCES = frozenset({"pause", "cut", "pause_broker", "lose_message", "delay_message"})
 
@@ -90,6 +92,9 @@ class GivenHint:
     causes: tuple[str, ...] = ()
     """The causes and the problems for which it is given."""
 
+    records: int = 0
+    """The records reprocessed, lost or truncated for which these causes account."""
+
     def __str__(self) -> str:
         """Return the hint as a line of text."""
         return f"{self.text} [{self.id}]"
@@ -133,6 +138,19 @@ def too_slow(case: Case) -> bool:
         "consumer poll timeout has expired.",
     )
     return not case.evictions.isdisjoint(slow)
+
+
+def batches_outlast_heartbeats(case: Case) -> bool:
+    """Return whether a full batch delays a rebalance by more than a heartbeat does."""
+    batch_us = case.group.batch_us
+    beat_us = int(case.group.value("heartbeat.interval.ms")) * US_PER_MS
+    return batch_us is not None and batch_us > beat_us
+
+
+def batches_outlast_grace(case: Case) -> bool:
+    """Return whether a full batch takes longer than a process has from SIGTERM to SIGKILL."""
+    batch_us, grace_us = case.group.batch_us, case.group.grace_us
+    return batch_us is not None and grace_us is not None and batch_us > grace_us
 
 
 def _may_commit_on_revoke(case: Case) -> bool:
@@ -188,6 +206,24 @@ COMMIT_MORE_OFTEN = (
             and not case.store_bound
         ),
     ),
+)
+SMALLER_BATCHES = "smaller-batches"
+
+BATCHES_WITHIN_HEARTBEATS = Hint(
+    SMALLER_BATCHES,
+    "Use a smaller {max.poll.records}: a member works on its batch while the others rebalance, and the "
+    "commit after it is refused if they are in the next generation, or on their way to it. A batch of at "
+    "most {heartbeat.interval.ms} rarely meets a rebalance.",
+    lambda case: (
+        case.mentions("REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION")
+        and batches_outlast_heartbeats(case)
+    ),
+)
+BATCHES_WITHIN_GRACE = Hint(
+    SMALLER_BATCHES,
+    "Use a smaller {max.poll.records}, so that a full batch, the last commit and close() fit into the grace "
+    "period.",
+    lambda case: not case.verbs.isdisjoint(RESTARTS) and batches_outlast_grace(case),
 )
 COMMIT_AFTER_WORK = (
     Hint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -19,12 +20,24 @@ from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
 from emulator.verdicts.verdict import Verdict, VerdictId
 
 MAX_CAUSES = 3
-MAX_HINTS_A_CAUSE = 3
-MAX_HINTS = 6
+MAX_HINTS_A_CAUSE = 4
+MAX_HINTS = 7
 """Number of each that reports show."""
 
 OF_BROKERS = frozenset({"fence-sooner"})
 """Hints about settings of brokers, whichever group they were found with."""
+
+URGENT = frozenset(
+    str(each).replace("-", " ")
+    for each in (
+        VerdictId.GROUP_DEAD,
+        VerdictId.MEMBERS_DIED,
+        VerdictId.MEMBER_LOOP,
+        VerdictId.OVERLOAD,
+        VerdictId.PARTITION_STALLED,
+    )
+)
+"""Problems without an end: what they cost is in records that wait, not in those of the ledger."""
 
 OF_REBALANCES = frozenset({"cooperative"})
 """Hints on how to rebalance, by which a group without a rebalance has nothing to gain."""
@@ -34,7 +47,7 @@ WITH_CAUSES = (EntryKind.LOST, EntryKind.REPROCESSED, EntryKind.TRUNCATED)
 
 
 def hints_of(run: FinishedRun) -> list[GivenHint]:
-    """Return the hints of a run without duplicates, those of the largest causes first.
+    """Return the hints of a run without duplicates, those whose causes have the most records first.
 
     Hints for a group that cannot make progress by itself come before them.
     """
@@ -47,7 +60,27 @@ def hints_of(run: FinishedRun) -> list[GivenHint]:
         found[key] = _merged(found[key], hint) if key in found else hint
     for hint in quiet_hints(run.subject):
         found.setdefault((hint.id, hint.group), hint)
-    return list(found.values())[:MAX_HINTS]
+    sizes = _records_by_cause(run.ledger)
+    sized = [replace(hint, records=_records(hint, sizes)) for hint in found.values()]
+    return sorted(sized, key=lambda hint: (not _is_urgent(hint), -hint.records))[:MAX_HINTS]
+
+
+def _records_by_cause(ledger: Ledger) -> Counter[tuple[str, str]]:
+    """Return the records reprocessed, lost or truncated, by cause and group."""
+    sizes = Counter[tuple[str, str]]()
+    for kind in WITH_CAUSES:
+        for entry in ledger.of(kind):
+            sizes[str(entry.cause), entry.group] += entry.count
+    return sizes
+
+
+def _records(hint: GivenHint, sizes: Counter[tuple[str, str]]) -> int:
+    """Return the records for which the causes of a hint account."""
+    return sum(sizes[cause, hint.group] for cause in hint.causes)
+
+
+def _is_urgent(hint: GivenHint) -> bool:
+    return not URGENT.isdisjoint(hint.causes)
 
 
 def _merged(first: GivenHint, second: GivenHint) -> GivenHint:
@@ -76,11 +109,18 @@ def _in_words(hints: Sequence[GivenHint], run: FinishedRun) -> str:
     parts = [
         first.text,
         "" if first.has_numbers else _numbers(hints, run.proposals),
+        _other_changes(first, run.proposals),
         f"(For: {'; '.join(first.causes)}.)" if len(first.causes) > 1 else "",
         f"(Group{'s' * (len(groups) > 1)} {' and '.join(groups)}.)" if several and groups else "",
         f"[{first.id}]",
     ]
     return " ".join(filter(None, parts))
+
+
+def _other_changes(hint: GivenHint, proposals: Sequence[Proposal]) -> str:
+    """Return the changes that a hint recommends and that have another id; empty: it has its own."""
+    names = dict.fromkeys(each.id for each in proposals if each.hint == hint.id)
+    return f"(Changes: {', '.join(names)}.)" if {*names} - {hint.id} else ""
 
 
 def _numbers(hints: Sequence[GivenHint], proposals: Sequence[Proposal]) -> str:

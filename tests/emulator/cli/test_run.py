@@ -333,7 +333,7 @@ def test_json_has_changes_with_trials_if_they_are_asked_for(tmp_path):
 
     (change, *_) = advice["changes"]
     assert change["trial"] is None
-    assert {"id", "text", "group", "causes", "page"} == advice["hints"][0].keys()
+    assert {"id", "text", "group", "causes", "records", "page"} == advice["hints"][0].keys()
     assert [0] == tried["changes"][0]["trial"]["seeds"]
     assert ["group[billing].settings[auto.commit.interval.ms]=1000"] == change["set"]
 
