@@ -12,6 +12,7 @@ from typing import Any
 
 from emulator.capturing.experiment_acts import tracks_of
 from emulator.capturing.plan import MemberPlan, Plan, TopicPlan
+from emulator.capturing.setting_texts import LIBRARIES, setting_texts, text_of_value
 from emulator.scenario import model
 from emulator.scenario.kafka_settings import JAVA_ASSIGNORS, STRATEGY
 from emulator.scenario.load import loads, text_of, with_lines
@@ -31,9 +32,6 @@ TAIL_US = 15_000_000
 """Time after the last action of a scenario without ``run_for``, and its longest session."""
 
 LONGEST_US = 1_800_000_000
-LIBRARIES = {"librdkafka": "confluent", "aiokafka": "aiokafka", "kafka-python": "kafkapython"}
-"""The clients besides Java's, with the captures' words for them."""
-
 STYLES = {"poll": "poll", "getone": "getone", "getmany": "getmany", "iterator": "iter"}
 
 
@@ -154,26 +152,7 @@ def _kafka(group: model.Group, member: model.Member) -> dict[str, str]:
     given = {"auto.offset.reset": "latest", **group.settings, **member.settings}
     if group.static:
         given.setdefault(INSTANCE_ID, member.name)
-    java = client_of(group, member) not in LIBRARIES
-    return {key: setting_text(key, value, java=java) for key, value in sorted(given.items())}
-
-
-def setting_text(key: str, value: object, *, java: bool = True) -> str:
-    """Return a setting as a client's own file has it: assignors of Java by their classes."""
-    if key != STRATEGY or not java:
-        return text_of_value(value)
-    classes = {short: name for name, short in JAVA_ASSIGNORS.items()}
-    names = text_of_value(value).split(",")
-    return ",".join(classes.get(name, name) for name in names)
-
-
-def text_of_value(value: object) -> str:
-    """Return a setting's value as Kafka's properties files have it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ",".join(str(each) for each in value)
-    return str(value)
+    return setting_texts(given, client_of(group, member))
 
 
 MODES: Mapping[tuple[str, str, bool, bool], str] = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from emulator.capturing.plan import COORDINATOR, Action, Do, Step, Track, Wait, WaitForExit
+from emulator.capturing.setting_texts import setting_texts
 from emulator.scenario import model
 from emulator.scenario.estimates.lifetimes import first_members
-from emulator.scenario.kafka_settings import JAVA_ASSIGNORS, STRATEGY
-from emulator.scenario.resolution import broker_number
+from emulator.scenario.resolution import broker_number, client_of
 
 MS = 1_000
 
@@ -44,8 +44,7 @@ def _steps(fault: model.Fault, group: model.Group) -> Iterator[Step]:
             yield Do(action="hang", target=fault.member, value=fault.lasting // MS)
             yield Wait(fault.lasting)
         case model.Start():
-            settings, unset = _texts(fault.settings), fault.unset
-            yield Do(action="start", target=fault.member, settings=settings, unset=unset)
+            yield _start(fault, group, fault.member)
         case model.RollingRestart():
             yield from _rolling(fault, group)
         case _:
@@ -106,14 +105,11 @@ def _rolling(fault: model.RollingRestart, group: model.Group) -> Iterator[Step]:
         yield Do(action="sigterm", target=name)
         yield WaitForExit(member=name, grace_us=fault.grace)
         yield Wait(fault.down_time)
-        settings = _texts(fault.settings)
-        yield Do(action="start", target=name, settings=settings, unset=fault.unset)
+        yield _start(fault, group, name)
 
 
-def _texts(settings: Mapping[str, object] | None) -> dict[str, str]:
-    classes = {short: name for name, short in JAVA_ASSIGNORS.items()}
-    texts = {}
-    for key, value in (settings or {}).items():
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        texts[key] = classes.get(text, text) if key == STRATEGY else text
-    return texts
+def _start(fault: model.Start | model.RollingRestart, group: model.Group, name: str) -> Do:
+    """Start a member's process with the settings that an act changes."""
+    member = next(each for each in group.members if each.name == name)
+    settings = setting_texts(fault.settings or {}, client_of(group, member))
+    return Do(action="start", target=name, settings=settings, unset=fault.unset)

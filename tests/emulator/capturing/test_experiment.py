@@ -60,6 +60,23 @@ def test_members_have_the_settings_of_their_group(tmp_path):
     }
 
 
+def test_settings_of_a_rolling_restart_are_written_like_those_of_the_group(tmp_path):
+    plan = plan_from(
+        tmp_path,
+        '[[fault]]\nrolling_restart = "g"\nat = "9s"\n'
+        'settings = { "partition.assignment.strategy" = ["sticky", "range"], "auto.commit.interval.ms" = 1000 }\n',
+    )
+    (track,) = plan.tracks
+    starts = [step for step in track.steps if isinstance(step, Do) and step.action == "start"]
+    java = "org.apache.kafka.clients.consumer"
+    assert [dict(start.settings) for start in starts] == [
+        {
+            "auto.commit.interval.ms": "1000",
+            "partition.assignment.strategy": f"{java}.StickyAssignor,{java}.RangeAssignor",
+        }
+    ]
+
+
 def test_a_restart_waits_for_the_end_of_the_process(tmp_path):
     plan = plan_from(tmp_path, '[[fault]]\nclose = "a"\nat = "9s"\nrestart_after = "2s"\n')
     (track,) = plan.tracks
