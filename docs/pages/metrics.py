@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from emulator.metrics.catalogue import LISTINGS, TABLES, VALUES
+from emulator.metrics.catalogue import TABLES, VALUES
+from emulator.metrics.listings import LISTINGS
 
 _OPENING = """\
 # Metrics
 
-This page lists all metrics of a run. It is printed from `emulator/metrics/catalogue.py` by
-`python -m docs.pages`; change the catalogue.
+This page lists all metrics of a run. It is printed from `emulator/metrics/catalogue.py` and
+`listings.py` by `python -m docs.pages`; change these.
 
 `rebalance run SCENARIO --json` prints the metrics under `metrics`: values by name, then `tables` and
 `listings`. In `[expect]` of a scenario, a value is referred to by its name (`lost = 0`), and an entry

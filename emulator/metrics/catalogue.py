@@ -1,7 +1,7 @@
 """All metrics with their units and definitions: the one list of stable names.
 
 A *value* is one number of a run. A *table* maps names (causes, partitions, members) to numbers. A
-*listing* has rows, such as one for each rebalance. Expectations refer to a value by its name and to
+*listing* has rows, such as one for each rebalance (``listings``). Expectations refer to a value by its name and to
 an entry of a table as ``table[entry]``.
 """
 
@@ -35,6 +35,11 @@ VALUES = (
         "partial",
         "records",
         "in flight when their process ended, killed or closed; each attempt counts one",
+    ),
+    Metric(
+        "attempts_max",
+        "count",
+        "most attempts at one record: completed, failed, or in flight when their process ended",
     ),
     Metric("processed", "records", "completed processings, reprocessing included"),
     Metric(
@@ -188,6 +193,12 @@ VALUES = (
     Metric("commit_messages_lost", "count", "commit requests and responses that were lost"),
     Metric("commits_unanswered", "count", "without a response: disconnected or timed out"),
     Metric(
+        "commit_stall_max_s",
+        "s",
+        "the longest time in which a partition had processed records that were not committed, and "
+        "its committed offset did not advance; measured at samples of lag (`lag_every`)",
+    ),
+    Metric(
         "store_wait_max_s",
         "s",
         "the longest time that a commit waited in the queue of ZooKeeper or a database",
@@ -215,6 +226,12 @@ VALUES = (
     Metric("evictions", "count", "members that the coordinator removed after a timeout"),
     Metric("evictions_living", "count", "of these, members whose process ran and was not paused"),
     Metric("drop_outs", "count", "consumers that left: fenced, or poll interval exceeded"),
+    Metric(
+        "consumers_failed",
+        "count",
+        "processes that ended with an error that their client or handler raised, such as a fatal "
+        "FENCED_INSTANCE_ID",
+    ),
     Metric(
         "failed_attempts",
         "count",
@@ -250,6 +267,12 @@ VALUES = (
         "from the highest processed lag of a group to a tenth of it, with or without a fault; the "
         "slowest group; if lag was not drained it has no value",
     ),
+    Metric(
+        "load_max_to_mean",
+        "ratio",
+        "records that the busiest member of a group processed, over the mean of its members; the "
+        "group where it is largest, 1 in a balanced one",
+    ),
     Metric("requests", "count", "received by brokers"),
     Metric("requests_per_s", "1/s", "average over the run"),
     Metric("log_records", "count", "appended to the offsets log"),
@@ -283,6 +306,7 @@ WITHOUT_VALUE = {
     "useful_replicas_share": "no group has an autoscaler",
 }
 """Metrics that may have no value, and what that means."""
+
 
 TABLES = (
     Metric("reprocessed.by_cause", "records", "by cause"),
@@ -320,9 +344,11 @@ TABLES = (
         "s",
         "time in which commits were unavailable, because of brokers",
     ),
+    Metric("commit_stall_max.by_partition", "s", "the longest stall of its committed offset"),
     Metric("commits_refused.by_error", "count", "by Kafka's error"),
     Metric("evictions.by_reason", "count", "by reason"),
     Metric("drop_outs.by_reason", "count", "by reason"),
+    Metric("consumers_failed.by_reason", "count", "by reason"),
     Metric("forwarded.by_topic", "records", "by the topic to which they were sent"),
     Metric("lag_committed_peak.by_group", "records", "by group"),
     Metric("lag_processed_peak.by_group", "records", "by group"),
@@ -330,52 +356,6 @@ TABLES = (
     Metric("requests_per_s_peak.by_kind", "1/s", "in the busiest sampling interval"),
     Metric("log_records.by_type", "count", "by record type"),
     Metric("member_hours.by_member", "h", "by member"),
-)
-
-LISTINGS = (
-    Metric("rebalances", "rows", "each rebalance: reason, member, end of each phase"),
-    Metric("takeovers", "rows", "each fault after which partitions were taken over: times"),
-    Metric(
-        "without_owner",
-        "rows",
-        "each partition that had no owner that processes at the end: since when",
-    ),
-    Metric(
-        "evictions",
-        "rows",
-        "each removal by the coordinator after a timeout: member, reason, when, whether its process ran",
-    ),
-    Metric(
-        "drop_outs",
-        "rows",
-        "each consumer that left, fenced or beyond its poll interval: reason, when",
-    ),
-    Metric(
-        "handovers",
-        "rows",
-        "each group that replaces another one: records of both and of neither, time between them",
-    ),
-    Metric("monitors", "rows", "each monitor: alarms, false ones, standstills, missed ones, delay"),
-    Metric("monitor_alarms", "rows", "each alarm: monitor, partition, state, from and to"),
-    Metric(
-        "standstills",
-        "rows",
-        "each standstill of a partition, for each monitor: from, to, and when it was noticed",
-    ),
-    Metric("scalings", "rows", "each step of an autoscaler: replicas, lag, records reprocessed"),
-    Metric("replicas", "rows", "each group with an autoscaler: steps, replica-hours, idle ones"),
-    Metric(
-        "hot_partitions",
-        "rows",
-        "each partition that gets more than twice the records of an average other one of its group",
-    ),
-    Metric(
-        "backlogs",
-        "rows",
-        "each group with lag: its highest processed lag, and when it was drained",
-    ),
-    Metric("log_sizes", "rows", "each offsets partition over time: bytes, records, segments"),
-    Metric("lag_recoveries", "rows", "each fault after which lag rose: time until lag recovery"),
 )
 
 

@@ -25,6 +25,9 @@ class MemberMeter:
     def __init__(self) -> None:
         self._evictions: list[Row] = []
         self._drop_outs: list[Row] = []
+        self._failures = Counter[str]()
+        """Processes that ended with an error, by its reason."""
+
         self._paused: set[str] = set()
         self._entered_us: dict[str, int] = {}
         """Member id: start of the process that joined with it."""
@@ -56,11 +59,13 @@ class MemberMeter:
                 "evictions": len(self._evictions),
                 "evictions_living": sum(row["living"] for row in self._evictions),
                 "drop_outs": len(self._drop_outs),
+                "consumers_failed": self._failures.total(),
             },
             tables={
                 "member_hours.by_member": {**hours},
                 "evictions.by_reason": _by_reason(self._evictions),
                 "drop_outs.by_reason": _by_reason(self._drop_outs),
+                "consumers_failed.by_reason": {**dict(sorted(self._failures.items()))},
             },
             listings={
                 "evictions": tuple(self._evictions),
@@ -76,6 +81,8 @@ class MemberMeter:
 
     def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
         self._end(what.consumer, event.at_us)
+        if what.how == ev.End.FAILED:
+            self._failures[what.reason] += 1
 
     def _end(self, name: str, at_us: int) -> None:
         since_us = self._since_us.pop(name, None)

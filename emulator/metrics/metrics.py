@@ -18,6 +18,7 @@ from emulator.ledger.cluster import in_turn
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
+from emulator.metrics.commits import CommitMeter, CommitStallMeter
 from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.members import MemberMeter
@@ -33,12 +34,7 @@ from emulator.metrics.readings import (
 )
 from emulator.metrics.rebalances import RebalanceMeter
 from emulator.metrics.recovery import LagMeter, TakeoverMeter
-from emulator.metrics.traffic import (
-    CapacityMeter,
-    CommitMeter,
-    FailureMeter,
-    TrafficMeter,
-)
+from emulator.metrics.traffic import AttemptsMeter, CapacityMeter, FailureMeter, TrafficMeter
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +180,7 @@ class MetricsMeter:
             AvailabilityMeter(),
             TakeoverMeter(),
             CommitMeter(),
+            CommitStallMeter(),
             LagMeter(),
             CapacityMeter(),
             TrafficMeter(),
@@ -196,12 +193,12 @@ class MetricsMeter:
 
             self._meters += (HandoverMeter(replaces),)
         self._replaces = replaces
-        self._some = some
+        self._some = {**some, "attempts": AttemptsMeter()}
         self.now_us = 0
         """The time of the last event."""
 
         self.handlers: Final = in_turn(
-            meter.handlers() for meter in (*self._meters, *some.values())
+            meter.handlers() for meter in (*self._meters, *self._some.values())
         )
         """What counts an event, by its type."""
 

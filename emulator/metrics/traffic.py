@@ -1,18 +1,21 @@
-"""Measure the traffic of brokers and members: requests, commits, records, time of a group.
+"""Measure the traffic of brokers and members: requests, records, attempts at them, time of a group.
 
 The *first record* of a group counts from the start of its first consumer. A partition is *hot* if it
-gets more than twice the records of an average other partition of its group.
+gets more than twice the records of an average other partition of its group. An *attempt* at a record was
+completed, failed, or was in flight when its process ended: the ledger has each completion after the first.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from math import sqrt
-from typing import Final
+from typing import NamedTuple
 
 from assignors.values import dataclass
 from emulator import events as ev
+from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.readings import Handler, Key, Reading, Row, longest, seconds
 
 
@@ -111,115 +114,105 @@ class FailureMeter:
             self._forwarded[what.group, what.to, str(what.partition), what.offset] += 1
 
 
-_NO_ANSWER: Final = "NETWORK_EXCEPTION"
-"""The client's error for a commit whose connection broke or whose response never came."""
+class Attempted(NamedTuple):
+    """Records of one partition with the same number of attempts, as an inclusive range of offsets."""
+
+    attempts: int
+    key: Key
+    first: int
+    last: int
 
 
-class CommitMeter:
-    """Counts commits by outcome, and rewinds of committed offsets."""
+class AttemptsMeter:
+    """Finds the records with the most attempts; memory: the records with a failed attempt."""
 
     def __init__(self) -> None:
-        self._accepted = 0
-        self._by_admin: set[str] = set()
-        """Commits by which an administrator resets offsets; they are not counted here."""
+        self._incomplete: defaultdict[Key, Counter[int]] = defaultdict(Counter)
+        """How often each record failed, or was in flight when its process ended."""
 
-        self._committed: dict[Key, int] = {}
-        self._lost = 0
-        self._refused = Counter[str]()
-        self._rewinds = 0
-        self._rewound = 0
-        self._rewound_most = 0
-        self._sent = 0
-        self._store_wait_us = 0
-        self._rolled_back = 0
-        self._dual = set[str]()
-        self._undone = 0
-        self._unanswered = 0
+        self._open: defaultdict[Key, set[int]] = defaultdict(set)
+        """Of these records, those that were not completed later."""
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
         return {
-            ev.CommitSent: self._on_sent,
-            ev.CommitsCounted: self._on_commits_counted,
-            ev.CommitAccepted: self._on_accepted,
-            ev.OffsetsStored: self._on_stored,
-            ev.ResultsRolledBack: self._on_rolled_back,
-            ev.StoreRestored: self._on_restored,
-            ev.CommitRefused: self._on_refused,
-            ev.CommitAnswered: self._on_answered,
-            ev.MessageLost: self._on_lost,
-            ev.OffsetsDropped: self._on_dropped,
+            ev.ProcessingFailed: self._on_failed,
+            ev.PartlyProcessed: self._on_in_flight,
+            ev.Processed: self._on_processed,
+            ev.ProgressCounted: self._on_processed,
+            ev.ProcessedOutOfOrder: self._on_processed,
         }
 
-    def read(self, _ended_us: int) -> Reading:
-        """Return the outcomes of all commits."""
-        return Reading(
-            values={
-                "commits_sent": self._sent,
-                "commits_accepted": self._accepted,
-                "commits_refused": self._refused.total(),
-                "commit_messages_lost": self._lost,
-                "commits_unanswered": self._unanswered,
-                "store_wait_max_s": seconds(self._store_wait_us),
-                "rolled_back": self._rolled_back,
-                "results_undone": self._undone,
-                "rewinds": self._rewinds,
-                "rewind_records": self._rewound,
-                "rewind_max_records": self._rewound_most,
-            },
-            tables={"commits_refused.by_error": dict(sorted(self._refused.items()))},
-        )
+    def read(self, _ended_us: int, ledger: Ledger) -> Reading:
+        """Return the most attempts at one record, and the records that had so many."""
+        found = [*self._of_incomplete(ledger), *_of_completed(ledger)]
+        most = max((each.attempts for each in found), default=min(ledger.processed, 1))
+        rows = [_row(each) for each in sorted(set(found)) if each.attempts == most > 1]
+        return Reading(values={"attempts_max": most}, listings={"attempts": tuple(rows)})
 
-    def _on_sent(self, _: ev.Event, what: ev.CommitSent) -> None:
-        if what.kind == ev.CommitKind.DUAL:
-            self._dual.add(what.commit)
-        if what.kind == ev.CommitKind.ADMIN:
-            self._by_admin.add(what.commit)
-        self._sent += what.kind != ev.CommitKind.ADMIN
+    def _on_failed(self, _: ev.Event, what: ev.ProcessingFailed) -> None:
+        self._add((what.group, what.partition), what.offset, what.failures)
 
-    def _on_commits_counted(self, _: ev.Event, what: ev.CommitsCounted) -> None:
-        self._sent += what.commits
-        self._accepted += what.commits
+    def _on_in_flight(self, _: ev.Event, what: ev.PartlyProcessed) -> None:
+        self._add((what.group, what.partition), what.offset, 1)
 
-    def _on_rolled_back(self, _: ev.Event, what: ev.ResultsRolledBack) -> None:
-        self._rolled_back += what.next_offset - what.first
+    def _add(self, key: Key, offset: int, attempts: int) -> None:
+        self._incomplete[key][offset] += attempts
+        self._open[key].add(offset)
 
-    def _on_restored(self, _: ev.Event, what: ev.StoreRestored) -> None:
-        self._undone += sum(end - start for start, end in what.undone)
-        self._committed[what.group, what.partition] = max(what.offset, 0)
+    def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
+        left = self._open.get((what.group, what.partition)) if self._open else None
+        if left:
+            left -= {offset for offset in left if what.first <= offset < what.next_offset}
 
-    def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
-        self._store_wait_us = max(self._store_wait_us, what.waited_us)
-        self._on_accepted(event, what)
+    def _of_incomplete(self, ledger: Ledger) -> Iterator[Attempted]:
+        """Yield each record with an attempt that was not completed."""
+        repeats = _Repeats(ledger)
+        for key, offsets in sorted(self._incomplete.items()):
+            for offset, incomplete in sorted(offsets.items()):
+                repeated = repeats.of(key, offset)
+                completed = repeated + 1 if repeated or offset not in self._open[key] else 0
+                yield Attempted(incomplete + completed, key, offset, offset)
 
-    def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
-        if what.commit in self._by_admin:
-            self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
-            return
-        self._accepted += 1
-        for partition, offset in () if what.commit in self._dual else what.offsets:
-            key = (what.group, partition)
-            depth = self._committed.get(key, offset) - offset
-            if depth > 0:
-                self._rewinds += 1
-                self._rewound += depth
-                self._rewound_most = max(self._rewound_most, depth)
-            self._committed[key] = offset
 
-    def _on_refused(self, _: ev.Event, what: ev.CommitRefused) -> None:
-        self._refused[what.error] += what.commit not in self._by_admin
+class _Repeats:
+    """How often each record was completed after its first time."""
 
-    def _on_answered(self, _: ev.Event, what: ev.CommitAnswered) -> None:
-        self._unanswered += what.error == _NO_ANSWER and what.commit not in self._by_admin
-        if what.error == "BadVersion":  # ZooKeeper's
-            self._refused[what.error] += 1
+    def __init__(self, ledger: Ledger) -> None:
+        self._entries: defaultdict[Key, list[Entry]] = defaultdict(list)
+        for entry in ledger.of(EntryKind.REPROCESSED):
+            self._entries[entry.group, entry.topic_partition].append(entry)
 
-    def _on_lost(self, _: ev.Event, what: ev.MessageLost) -> None:
-        self._lost += bool(what.commit) and what.commit not in self._by_admin
+    def of(self, key: Key, offset: int) -> int:
+        """Return the number for one record."""
+        return sum(entry.first <= offset <= entry.last for entry in self._entries.get(key, ()))
 
-    def _on_dropped(self, _: ev.Event, what: ev.OffsetsDropped) -> None:
-        for partition in what.partitions:
-            self._committed.pop((what.group, partition), None)
+
+def _of_completed(ledger: Ledger) -> Iterator[Attempted]:
+    """Yield, of each log, the records that were completed most often, if some were more than once."""
+    logs: defaultdict[tuple[Key, str, int], list[Entry]] = defaultdict(list)
+    for entry in ledger.of(EntryKind.REPROCESSED):
+        key = entry.group, entry.topic_partition
+        logs[key, entry.topic_id, entry.log_incarnation].append(entry)
+    for (key, _topic_id, _incarnation), entries in sorted(logs.items()):
+        begins = sorted(entry.first for entry in entries)
+        ends = sorted(entry.last + 1 for entry in entries)
+        yield from _deepest(key, begins, ends)
+
+
+def _deepest(key: Key, begins: list[int], ends: list[int]) -> Iterator[Attempted]:
+    """Yield the ranges in which most of the given ranges overlap."""
+    depths = [i + 1 - bisect_left(ends, begin + 1) for i, begin in enumerate(begins)]
+    most = max(depths)
+    for begin, depth in zip(begins, depths, strict=True):
+        if depth == most:
+            yield Attempted(most + 1, key, begin, ends[bisect_left(ends, begin + 1)] - 1)
+
+
+def _row(found: Attempted) -> Row:
+    (group, partition), attempts = found.key, found.attempts
+    offsets = {"first": found.first, "last": found.last}
+    return {"group": group, "partition": str(partition), **offsets, "attempts": attempts}
 
 
 HOT = 2.0
@@ -259,6 +252,9 @@ class CapacityMeter:
 
         self._processed = Counter[str]()
         self._topics = Counter[str]()
+        self._members: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        """By group, the consumers that started."""
+
         self._arrivals: dict[str, Arrivals] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -280,7 +276,10 @@ class CapacityMeter:
             topics = {}
         hot = [row for _, each in sorted(self._arrivals.items()) for row in each.hot_partitions()]
         return Reading(
-            values={"first_record_max_s": longest(firsts)},
+            values={
+                "first_record_max_s": longest(firsts),
+                "load_max_to_mean": max(map(self._imbalance, self._members.values()), default=0),
+            },
             tables={"processed.by_member": members, "processed.by_member_and_topic": topics},
             listings={"hot_partitions": tuple(hot)},
             without_value=frozenset() if firsts else frozenset({"first_record_max_s"}),
@@ -289,6 +288,12 @@ class CapacityMeter:
     def _on_started(self, event: ev.Event, what: ev.ConsumerStarted) -> None:
         self._started_us.setdefault(what.group, event.at_us)
         self._processed[what.consumer] += 0
+        self._members[what.group][what.consumer] = None
+
+    def _imbalance(self, members: Iterable[str]) -> float:
+        """Return the records of the busiest member over their mean; 0: there are none."""
+        records = [self._processed[name] for name in members]
+        return max(records) * len(records) / sum(records) if any(records) else 0.0
 
     def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
         records = what.next_offset - what.first

@@ -139,7 +139,23 @@ def _commits(metrics: Metrics) -> str:
         parts.append(f"{lost} of commits lost")
     if metrics["commits_unanswered"]:
         parts.append(f"{figure(metrics['commits_unanswered'])} never answered")
+    if stall := _stall(metrics):
+        parts.append(stall)
     return ", ".join(parts)
+
+
+LONG_STALL_S = 15
+"""Three times the default of auto.commit.interval.ms."""
+
+
+def _stall(metrics: Metrics) -> str:
+    """Return the longest stall of a committed offset, unless it is short or part of a downtime."""
+    longest = metrics["commit_stall_max_s"]
+    if longest < max(LONG_STALL_S, 2 * metrics["downtime_max_s"]):
+        return ""
+    table = metrics.tables["commit_stall_max.by_partition"]
+    partition = max(table, key=lambda name: table[name])
+    return f"no progress of the committed offset of {partition} for up to {duration(longest)}"
 
 
 def _loads(metrics: Metrics) -> str:
@@ -162,6 +178,23 @@ def _handled(metrics: Metrics) -> Iterator[tuple[str, str]]:
         yield "seen-set", f"{known} {counted(duplicates, 'duplicate')}"
     if metrics["failed_attempts"]:
         yield "failures", _failures(metrics)
+    if (most := int(metrics["attempts_max"])) >= MANY_ATTEMPTS:
+        yield "attempts", _attempts(metrics, most)
+
+
+MANY_ATTEMPTS = 4
+"""Two rebalances in a row may begin a record three times."""
+
+
+def _attempts(metrics: Metrics, most: int) -> str:
+    """Return the records with the most attempts."""
+    rows = metrics.listings["attempts"]
+    row = rows[0]
+    offsets = f"{row['first']}..{row['last']}" if row["first"] < row["last"] else f"{row['first']}"
+    text = f"{most} at most for one record: {row['partition']} {offsets}"
+    return (
+        text if len(rows) == 1 else f"{text}, and those of {counted(len(rows) - 1, 'other range')}"
+    )
 
 
 def _failures(metrics: Metrics) -> str:

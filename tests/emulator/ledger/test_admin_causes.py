@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.ledger.entries import Cause, EntryKind
-from emulator.metrics.traffic import CommitMeter
+from emulator.metrics.commits import CommitMeter
 
 from ..metrics.meters import read
 from .causes_of import only, owner_at_work

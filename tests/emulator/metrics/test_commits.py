@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.metrics.traffic import CommitMeter
+from emulator.metrics.commits import CommitMeter
 
 from ..ledger.history import P0, P1, History
 from .meters import read

@@ -8,7 +8,8 @@ import pytest
 
 from docs.pages.metrics import metrics_page
 from emulator import events as ev
-from emulator.metrics.catalogue import LISTINGS, TABLES, VALUES, is_metric
+from emulator.metrics.catalogue import TABLES, VALUES, is_metric
+from emulator.metrics.listings import LISTINGS
 from emulator.metrics.metrics import measure
 
 from ..ledger.history import P0, P1, History

@@ -1,0 +1,205 @@
+"""Measure commits by outcome, and for how long committed offsets stand still while records are processed.
+
+A *stall* of a partition begins with the sample of lag in which records are processed that are not
+committed, and ends with the one in which the committed offset has advanced. In an undisturbed group it
+lasts as long as the interval between two commits. A dead owner, refused commits, and a frontier that
+does not advance prolong it: the next owner of the partition begins where it began. Its resolution is
+``lag_every``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from assignors.values import dataclass
+from emulator import events as ev
+from emulator.metrics.readings import (
+    Handler,
+    Key,
+    Reading,
+    Stopwatch,
+    in_seconds,
+    longest,
+    named,
+    seconds,
+)
+
+_NO_ANSWER: Final = "NETWORK_EXCEPTION"
+"""The client's error for a commit whose connection broke or whose response never came."""
+
+
+class CommitMeter:
+    """Counts commits by outcome, and rewinds of committed offsets."""
+
+    def __init__(self) -> None:
+        self._accepted = 0
+        self._by_admin: set[str] = set()
+        """Commits by which an administrator resets offsets; they are not counted here."""
+
+        self._committed: dict[Key, int] = {}
+        self._lost = 0
+        self._refused = Counter[str]()
+        self._rewinds = 0
+        self._rewound = 0
+        self._rewound_most = 0
+        self._sent = 0
+        self._store_wait_us = 0
+        self._rolled_back = 0
+        self._dual = set[str]()
+        self._undone = 0
+        self._unanswered = 0
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {
+            ev.CommitSent: self._on_sent,
+            ev.CommitsCounted: self._on_commits_counted,
+            ev.CommitAccepted: self._on_accepted,
+            ev.OffsetsStored: self._on_stored,
+            ev.ResultsRolledBack: self._on_rolled_back,
+            ev.StoreRestored: self._on_restored,
+            ev.CommitRefused: self._on_refused,
+            ev.CommitAnswered: self._on_answered,
+            ev.MessageLost: self._on_lost,
+            ev.OffsetsDropped: self._on_dropped,
+        }
+
+    def read(self, _ended_us: int) -> Reading:
+        """Return the outcomes of all commits."""
+        return Reading(
+            values={
+                "commits_sent": self._sent,
+                "commits_accepted": self._accepted,
+                "commits_refused": self._refused.total(),
+                "commit_messages_lost": self._lost,
+                "commits_unanswered": self._unanswered,
+                "store_wait_max_s": seconds(self._store_wait_us),
+                "rolled_back": self._rolled_back,
+                "results_undone": self._undone,
+                "rewinds": self._rewinds,
+                "rewind_records": self._rewound,
+                "rewind_max_records": self._rewound_most,
+            },
+            tables={"commits_refused.by_error": dict(sorted(self._refused.items()))},
+        )
+
+    def _on_sent(self, _: ev.Event, what: ev.CommitSent) -> None:
+        if what.kind == ev.CommitKind.DUAL:
+            self._dual.add(what.commit)
+        if what.kind == ev.CommitKind.ADMIN:
+            self._by_admin.add(what.commit)
+        self._sent += what.kind != ev.CommitKind.ADMIN
+
+    def _on_commits_counted(self, _: ev.Event, what: ev.CommitsCounted) -> None:
+        self._sent += what.commits
+        self._accepted += what.commits
+
+    def _on_rolled_back(self, _: ev.Event, what: ev.ResultsRolledBack) -> None:
+        self._rolled_back += what.next_offset - what.first
+
+    def _on_restored(self, _: ev.Event, what: ev.StoreRestored) -> None:
+        self._undone += sum(end - start for start, end in what.undone)
+        self._committed[what.group, what.partition] = max(what.offset, 0)
+
+    def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
+        self._store_wait_us = max(self._store_wait_us, what.waited_us)
+        self._on_accepted(event, what)
+
+    def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
+        if what.commit in self._by_admin:
+            self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
+            return
+        self._accepted += 1
+        for partition, offset in () if what.commit in self._dual else what.offsets:
+            key = (what.group, partition)
+            depth = self._committed.get(key, offset) - offset
+            if depth > 0:
+                self._rewinds += 1
+                self._rewound += depth
+                self._rewound_most = max(self._rewound_most, depth)
+            self._committed[key] = offset
+
+    def _on_refused(self, _: ev.Event, what: ev.CommitRefused) -> None:
+        self._refused[what.error] += what.commit not in self._by_admin
+
+    def _on_answered(self, _: ev.Event, what: ev.CommitAnswered) -> None:
+        self._unanswered += what.error == _NO_ANSWER and what.commit not in self._by_admin
+        if what.error == "BadVersion":  # ZooKeeper's
+            self._refused[what.error] += 1
+
+    def _on_lost(self, _: ev.Event, what: ev.MessageLost) -> None:
+        self._lost += bool(what.commit) and what.commit not in self._by_admin
+
+    def _on_dropped(self, _: ev.Event, what: ev.OffsetsDropped) -> None:
+        for partition in what.partitions:
+            self._committed.pop((what.group, partition), None)
+
+
+@dataclass(slots=True)
+class CommittedOffset:
+    """The committed offset of a partition at the last sample, and the stall that it is in."""
+
+    offset: int = -1
+    base: int = -1
+    """The last offset that was committed; before the first: the progress with which an owner began."""
+
+    stall: Stopwatch = field(default_factory=Stopwatch)
+
+    def sample(self, committed: int, processed: int, at_us: int) -> None:
+        """Add a sample: the two offsets at *at_us*, -1 where there is none."""
+        if committed > self.offset:
+            self.stall.end(at_us)
+        self.offset = committed
+        if committed >= 0:
+            self.base = committed
+        elif self.base < 0:
+            self.base = processed
+        if processed > self.base:
+            self.stall.begin(at_us)
+
+
+class CommitStallMeter:
+    """Measures the stalls of every partition; cost: O(1) for each partition of a sample."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[Key, CommittedOffset] = {}
+        self._latest: dict[str, ev.LagSampled] = {}
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return the handler of each event type."""
+        return {ev.LagSampled: self._on_sampled}
+
+    def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
+        latest = self._latest.get(what.group)
+        self._latest[what.group] = what
+        if latest is not None and _same(latest, what):
+            return
+        offsets = zip(what.partitions, what.committed, what.processed, strict=True)
+        for partition, committed, processed in offsets:
+            key = what.group, partition
+            found = self._partitions.get(key)
+            if found is None:
+                found = self._partitions[key] = CommittedOffset()
+            found.sample(committed, processed, event.at_us)
+
+    def read(self, ended_us: int) -> Reading:
+        """Return the longest stall, of all partitions and of each, over a run that ended at *ended_us*."""
+        for each in self._partitions.values():
+            each.stall.end(ended_us)
+        lasted = {key: each.stall.longest_us for key, each in self._partitions.items()}
+        return Reading(
+            values={"commit_stall_max_s": longest(lasted.values())},
+            tables={"commit_stall_max.by_partition": in_seconds(named(lasted))},
+        )
+
+
+def _same(one: ev.LagSampled, other: ev.LagSampled) -> bool:
+    """Return whether two samples show the same committed and processed offsets."""
+    return (one.committed, one.processed, one.partitions) == (
+        other.committed,
+        other.processed,
+        other.partitions,
+    )
