@@ -15,7 +15,7 @@ Figure = Callable[[Neighbour], str]
 
 def margin_sentence(margin: Margin, worse: Figure) -> str:
     """Return whether a value stands at an edge, and which value leaves a margin."""
-    value, below, above = f"{margin.axis}={margin.label}", margin.below, margin.above
+    value, below, above = _value(margin), margin.below, margin.above
     if below and above and margin.edges == 2:
         return f"{value} has no margin: {worse(below)}, and {worse(above)}. Between them nothing was tried."
     if below and below.is_worse:
@@ -39,6 +39,12 @@ def margin_sentence(margin: Margin, worse: Figure) -> str:
         "or worse, and was not tried."
     )
     return " ".join([text, *_edges(margin, worse)])
+
+
+def _value(margin: Margin) -> str:
+    """Return the value of a margin, with the values of the other settings at which it holds."""
+    value = f"{margin.axis}={margin.label}"
+    return f"With {', '.join(margin.others)}: {value}" if margin.others else value
 
 
 def _edges(margin: Margin, worse: Figure) -> Iterator[str]:

@@ -53,6 +53,9 @@ class Margin:
     largest: tuple[Neighbour, Neighbour] | None = None
     """The same on the other side."""
 
+    others: tuple[str, ...] = ()
+    """What its neighbours have in common: the other settings that vary, and the protocol if that does."""
+
     @property
     def edges(self) -> int:
         """The number of sides on which the next value is worse."""
@@ -80,6 +83,7 @@ def margins_among(results: Sequence[CellResults], feasible: Collection[int], goa
     for line in lines.values():
         line.sort(key=lambda item: item[0])
     metrics = [name for name in goal.least if is_metric(name)]
+    several = len({each.cell.settings.protocol for each in results}) > 1
 
     def neighbour(cell: CellResults, other: CellResults, place: int) -> Neighbour:
         choice = other.cell.settings.point[place]
@@ -101,7 +105,13 @@ def margins_among(results: Sequence[CellResults], feasible: Collection[int], goa
                     for side in (line[:at][::-1], line[at + 1 :])
                 ]
                 number = choice.number or 0.0
-                found.append(Margin(choice.axis, choice.label, number, below, above, *ends))
+                others = _others(cell, place, with_protocol=several)
+                smallest, largest = ends
+                found.append(
+                    Margin(
+                        choice.axis, choice.label, number, below, above, smallest, largest, others
+                    )
+                )
         return tuple(found)
 
     return margins
@@ -129,6 +139,13 @@ def _line(each: CellResults, place: int) -> tuple[object, ...]:
     settings = each.cell.settings
     others = tuple(choice.label for at, choice in enumerate(settings.point) if at != place)
     return place, settings.protocol, others
+
+
+def _others(each: CellResults, place: int, *, with_protocol: bool) -> tuple[str, ...]:
+    """Return the other settings of a cell, as ``name=value``, and its protocol."""
+    settings = each.cell.settings
+    axes = [f"{one.axis}={one.label}" for at, one in enumerate(settings.point) if at != place]
+    return (*axes, settings.protocol) if with_protocol else tuple(axes)
 
 
 def is_larger(cell: CellResults, other: CellResults, metric: str) -> bool:

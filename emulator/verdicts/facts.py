@@ -92,7 +92,10 @@ class GroupEnd:
     killed: tuple[Killed, ...] = ()
     """Processes that were killed before they had left the group, in order of their removal."""
 
-    removed_assigning: tuple[str, ...] = ()
+    by_heartbeat: frozenset[str] = frozenset()
+    """Consumers whose last member had joined by ConsumerGroupHeartbeat: the consumer protocol."""
+
+    removed_assigning: tuple[Failure, ...] = ()
     """Leaders that the coordinator removed while their assignor computed."""
 
     thrown: tuple[Repeated, ...] = ()

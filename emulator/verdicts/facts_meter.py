@@ -170,6 +170,7 @@ class FactsMeter:
             failures=tuple(group.failures),
             removed_in_close=tuple(group.removed_in_close),
             killed=tuple(group.killed),
+            by_heartbeat=frozenset(group.by_heartbeat),
             removed_assigning=tuple(group.removed_assigning),
             thrown=tuple(Repeated(*key, times) for key, times in group.thrown.items()),
             loops=tuple(Repeated(*key, times) for key, times in group.loops.most_common()),
@@ -260,6 +261,10 @@ class FactsMeter:
         if what.protocol == "consumer" and not group.by_coordinator:
             group.by_coordinator = True
             group.switching.assign(BY_COORDINATOR)
+        joins = (
+            group.by_heartbeat.add if what.protocol == "consumer" else group.by_heartbeat.discard
+        )
+        joins(what.consumer)
         group.members.pop(what.replaced, None)
         group.members[what.member_id] = self._process(what.consumer)
 
@@ -285,7 +290,7 @@ class FactsMeter:
         if what.consumer in self._closing:
             group.removed_in_close.append(Failure(what.consumer, what.why))
         elif self._assigning.get(what.consumer, 0) > event.at_us:
-            group.removed_assigning.append(what.consumer)
+            group.removed_assigning.append(Failure(what.consumer, what.why))
         else:
             group.loops[what.consumer, what.why] += 1
 

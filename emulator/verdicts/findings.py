@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from emulator import events as ev
 from emulator.ledger.entries import Cause, Ledger
 from emulator.metrics.group_figures import figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.estimates.loads import Load
 from emulator.verdicts.downtime import found_late, long_downtime
-from emulator.verdicts.facts import POLL_TOO_LATE, Facts
+from emulator.verdicts.facts import Facts
+from emulator.verdicts.limits import session_settings, with_limits
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
     EVERYTHING,
@@ -126,7 +126,7 @@ def _session_running(evidence: Evidence) -> Iterator[Verdict]:
                 id=VerdictId.SESSION_RUNNING,
                 sentence=(
                     f"{named(group.absent)} ended, and {group.group} had not removed the "
-                    f"{processes} yet"
+                    f"{processes} yet ({joined(session_settings(group, group.absent))})"
                 ),
                 numbers={"members": len(group.absent)},
                 cut_short=CONSEQUENCES,
@@ -163,17 +163,6 @@ def _reprocessing(evidence: Evidence) -> Iterator[Verdict]:
 
 MIN_TIMES = 3
 """A member that left or was removed so often is in a loop."""
-
-LIMITS: Mapping[str, str] = dict.fromkeys(
-    (
-        POLL_TOO_LATE,
-        ev.Departure.DID_NOT_REJOIN,
-        ev.Departure.DID_NOT_SYNC,
-        ev.Departure.DID_NOT_REVOKE,
-    ),
-    "max.poll.interval.ms",
-)
-"""The setting that each of these reasons goes by; the Java client sends it as the rebalance timeout."""
 
 
 def _nothing_processed(evidence: Evidence) -> Iterator[Verdict]:
@@ -221,18 +210,15 @@ def _loops(evidence: Evidence) -> Iterator[Verdict]:
         if loops:
             times = sum(loop.times for loop in loops)
             members = sorted({loop.consumer for loop in loops})
-            reasons = list(dict.fromkeys(loop.reason for loop in loops))
-            settings = dict.fromkeys(LIMITS[each] for each in reasons if each in LIMITS)
-            of = f" ({joined([*settings])})" if settings else ""
             yield Verdict(
                 id=VerdictId.MEMBER_LOOP,
                 sentence=(
                     f"{named(members)} dropped out of {group.group} {times} times, although the "
-                    f"process ran: {named(reasons)}{of}"
+                    f"process ran: {named(with_limits(group, loops))}"
                 ),
                 numbers={"times": times, "members": len(members)},
                 group=group.group,
-                reasons=frozenset(reasons),
+                reasons=frozenset(loop.reason for loop in loops),
                 problem=True,
             )
 

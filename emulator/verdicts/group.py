@@ -356,13 +356,16 @@ class GroupFacts:
 
     rebalancing_since_us: int | None = None
     consumers: set[str] = field(default_factory=set)
+    by_heartbeat: set[str] = field(default_factory=set)
+    """Consumers whose last member joined by the consumer protocol."""
+
     failures: list[Failure] = field(default_factory=list)
     loops: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Times by consumer and reason."""
 
     removed_in_close: list[Failure] = field(default_factory=list)
     killed: list[Killed] = field(default_factory=list)
-    removed_assigning: list[str] = field(default_factory=list)
+    removed_assigning: list[Failure] = field(default_factory=list)
     thrown: Counter[tuple[str, str]] = field(default_factory=Counter)
     of_deleted: dict[tuple[str, str], Refusals] = field(default_factory=dict)
     """By consumer and deleted topic."""

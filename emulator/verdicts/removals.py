@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emulator.report.wording import counted, duration, joined
+from emulator.verdicts.limits import with_limits
 from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, named
 
 
@@ -13,7 +14,7 @@ def killed(evidence: Evidence) -> Iterator[Verdict]:
     for group in evidence.facts.groups:
         if group.killed:
             members = list(dict.fromkeys(each.consumer for each in group.killed))
-            reasons = list(dict.fromkeys(each.reason for each in group.killed))
+            reasons = with_limits(group, group.killed)
             longest_s = max(each.waited_us for each in group.killed) / 1_000_000
             one = len(members) == 1
             during = sum(each.rebalancing for each in group.killed)
@@ -50,7 +51,7 @@ def removed_in_close(evidence: Evidence) -> Iterator[Verdict]:
     for group in evidence.facts.groups:
         if group.removed_in_close:
             members = list(dict.fromkeys(each.consumer for each in group.removed_in_close))
-            reasons = list(dict.fromkeys(each.reason for each in group.removed_in_close))
+            reasons = with_limits(group, group.removed_in_close)
             yield Verdict(
                 id=VerdictId.REMOVED_IN_CLOSE,
                 sentence=f"{named(members)} closed for so long that {group.group} removed it first: "
@@ -69,7 +70,7 @@ def removed_assigning(evidence: Evidence) -> Iterator[Verdict]:
             yield Verdict(
                 id=VerdictId.REMOVED_ASSIGNING,
                 sentence=f"{group.group} removed its leader {counted(times, 'time')} while the assignor "
-                "computed: it sends no heartbeats meanwhile",
+                f"computed: {joined(with_limits(group, group.removed_assigning))}; it sends no heartbeats meanwhile",
                 numbers={"times": times},
                 group=group.group,
                 problem=True,

@@ -28,6 +28,9 @@ from emulator.report.wording import WIDTH, counted, duration, figure, paragraph,
 MAX_ENTRIES = 8
 """Number of lines shown of each; the others are counted."""
 
+SETTLED = "until all faults had ended, every group was stable, and none lagged more than before the first fault"
+"""What is said of a run that ended when it had settled; lag may be above its level before a later fault."""
+
 OPEN_END = "its limit, without settling: some group is not stable, or lags more than before the first fault"
 """What is said of a run that was to end when it has settled, and has not."""
 
@@ -74,7 +77,7 @@ def _length(run: FinishedRun) -> Iterator[str]:
     if run.subject.until_settled:
         ran_s = run.metrics["run_s"]
         settled = ran_s < run.subject.run_for_s
-        why = "until the effects of all faults were complete" if settled else OPEN_END
+        why = SETTLED if settled else OPEN_END
         yield from paragraph(f"The run lasted {duration(ran_s)}, {why}.", "", "  ")
 
 

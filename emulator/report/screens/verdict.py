@@ -12,8 +12,8 @@ from emulator.verdicts.verdict import Verdict, VerdictId
 MARK = "  - "
 
 LONGER = (
-    "Increase run_for, or remove it: the run then continues until the effects of all faults are "
-    "complete."
+    "Increase run_for, or remove it: the run then continues until all faults have ended, every group is "
+    "stable, and none lags more than before the first fault."
 )
 
 

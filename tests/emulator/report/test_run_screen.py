@@ -22,7 +22,8 @@ def test_a_run_without_run_for_says_how_long_it_lasted(tmp_path):
     lines = rebalance("run", written(tmp_path, OPEN_ENDED)).out.splitlines()
 
     assert any(
-        line.startswith("The run lasted 1 min") and "effects of all faults were complete" in line
+        line.startswith("The run lasted 1 min")
+        and "until all faults had ended, every group was" in line
         for line in lines
     )
     assert "The run lasted" not in rebalance("run", written(tmp_path, CRASH)).out

@@ -126,3 +126,20 @@ given = true
     assert {"1s is worse, no larger one tried", "no smaller one tried, 2s is as good"} == {
         row[place] for row in rows
     }
+
+
+def test_a_margin_says_at_which_value_of_the_other_setting_it_holds():
+    """At another one the edge may be elsewhere; a study of one setting has nothing to say."""
+    members = """
+[[vary]]
+name = "members"
+set = "group[billing].members"
+values = [2, 3]
+"""
+    two = 'values = ["1s", "2s"]'
+    found = findings_of(MIN, BAD, BAD, GOOD, BAD, axis=two, more=members)
+    text = " ".join(sentences(found))
+
+    assert "With members=2: commit interval=2s is the smallest value tried that is as good" in text
+    assert "With commit interval=2s: members=2 is the largest value tried that is as good" in text
+    assert "interval. With c" not in " ".join(sentences(findings_of(MIN, BAD, GOOD, axis=two)))
