@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
+from emulator.commit_facts import commit_kinds, describe_commits
 from emulator.loading import LoadedScenario
 from emulator.playing import Run
 from emulator.report.subject import (
     COOPERATIVE_STICKY,
     OWN_HANDLER,
     SET_BY_BROKERS,
-    Commits,
     FinishedRun,
     GroupFacts,
     Subject,
@@ -27,7 +27,6 @@ from emulator.scenario.estimates.loads import Load, loads_of
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import (
     BatchListener,
-    CommitPolicy,
     Group,
     Member,
     OwnHandler,
@@ -38,7 +37,6 @@ from emulator.scenario.model import (
 from emulator.scenario.resolution import (
     broker_settings,
     client_of,
-    commit_policy,
     concurrency,
     consumer_settings,
     deviations_in,
@@ -48,7 +46,7 @@ from emulator.scenario.resolution import (
     work_of,
 )
 from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
-from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
+from emulator.scenario.units import US_PER_S, format_moment
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
 from protocols.consumer.clients import profile_of
@@ -216,7 +214,6 @@ def _facts(
     settings = consumer_settings(group, first)
     assignors = make_assignors(settings, first)
     by_coordinator = settings.group_protocol == "consumer"
-    policy = commit_policy(group, first)
     clients = tuple(dict.fromkeys(client_of(group, member) for member in group.members))
     names = tuple(assignor.name for assignor in assignors)
     return GroupFacts(
@@ -229,12 +226,12 @@ def _facts(
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits=_describe_commits(policy, settings.auto_commit_interval_ms, group) + _where(group),
+        commits=describe_commits(group, first),
         framework=_describe_framework(group),
         handler=_describe_handler(group),
         repeats_batches=isinstance(group.handler, BatchListener) and not group.handler.names_failed,
         autoscaler=_describe_autoscaler(group),
-        commit_kinds=frozenset(_commit_kinds(policy, background=_in_background(group))),
+        commit_kinds=commit_kinds(group, first),
         clients=clients,
         can_cooperate=all(COOPERATIVE_STICKY in profile_of(c).assignors.values() for c in clients),
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
@@ -344,55 +341,3 @@ def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, 
 def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tuple[str, ...]:
     """Return the assignor that the coordinator runs if all members request the same one."""
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
-
-
-def _commit_kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
-    found: list[Commits] = [Commits(policy.call)]
-    if background and policy.call == "auto":
-        found = [Commits.BACKGROUND]
-    if policy.call in ("sync", "async"):
-        found += [Commits.BEFORE_WORK] if policy.when == "before" else []
-        found += [Commits.EACH_RECORD] if policy.when == "record" else []
-        found += [] if policy.arguments else [Commits.NO_OFFSETS]
-    named = policy.on_revoke or (policy.call in ("sync", "async") and policy.arguments)
-    found += [Commits.NO_EPOCH] if named and not policy.leader_epoch else []
-    return found + ([Commits.IN_LISTENER] if policy.on_revoke else [])
-
-
-def _describe_commits(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
-    """Return a description of how a member commits."""
-    if policy.call == "auto":
-        words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"
-    elif policy.call == "none":
-        words = "commits of the handler" if isinstance(group.handler, OwnHandler) else "no commits"
-    elif policy.call == "store":
-        every = format_duration(interval_ms * US_PER_MS)
-        words = f"offsets stored {_when(policy)}, auto commit every {every}"
-    else:
-        call = "commitSync()" if policy.call == "sync" else "commitAsync()"
-        words = f"{call} {_when(policy)}"
-    if policy.offsets != "frontier":
-        words += f", of the {policy.offsets} finished record"
-    return f"{words} and in the revoke listener" if policy.on_revoke else words
-
-
-def _in_background(group: Group) -> bool:
-    """Return whether automatic commits are made while the handler works."""
-    client = client_of(group, group.members[0])
-    return profile_of(client).in_background or group.offsets == "zookeeper"
-
-
-def _where(group: Group) -> str:
-    """Return where the commits go, if not to Kafka."""
-    into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
-    return into.get(group.offsets, "")
-
-
-def _when(policy: CommitPolicy) -> str:
-    if policy.when == "every":
-        spans = [format_duration(policy.every)] if policy.every is not None else []
-        spans += [f"{policy.records} records"] if policy.records is not None else []
-        return f"every {' or '.join(spans)}"
-    return {"batch": "after each batch", "record": "after each record"}.get(
-        policy.when, "before the work"
-    )

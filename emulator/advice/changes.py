@@ -35,6 +35,7 @@ from emulator.advice.cluster_changes import (
 from emulator.advice.commit_changes import (
     WRITE_CHANGES,
     commit_on_revoke,
+    commit_stored,
     drain_workers,
     finished_offsets,
     leader_epoch,
@@ -249,6 +250,7 @@ CHANGES: Final[Changes] = {
     ),
     "commit-next-offset": (("commit-next-offset", next_offset),),
     "commit-on-revoke": (("commit-on-revoke", commit_on_revoke),),
+    "commit-stored-offsets": (("commit-stored-offsets", commit_stored),),
     "commit-sync-per-batch": (("commit-sync-per-batch", sync_per_batch),),
     "commit-sync-retries": (("commit-sync-per-batch", sync_per_batch),),
     "cooperative": (

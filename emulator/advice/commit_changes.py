@@ -51,6 +51,14 @@ def _smaller_threshold(situation: Situation) -> Draft:
     )
 
 
+def commit_stored(situation: Situation) -> Draft | None:
+    """The client commits the offsets that the application has stored."""
+    if _policy(situation).call != "store":
+        return None
+    why = "Stored offsets are committed by nothing else."
+    return consumer(situation, "enable.auto.commit", "true", why)
+
+
 def store_after_work(situation: Situation) -> Draft | None:
     """The application stores the offset of each record after the work on it."""
     if not situation.facts.stores or _policy(situation).call == "store":

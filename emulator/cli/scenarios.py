@@ -191,6 +191,7 @@ INIT_EXAMPLES: Examples = (
         "answer without being asked",
         "rebalance init mine.toml --members 3 --partitions 6 --rate 60/s --work 4ms --config none",
     ),
+    ("with your own names", "rebalance init mine.toml --topic payments --group invoicing"),
 )
 NO_FILE = "none"
 SETTINGS_HELP = (
@@ -209,6 +210,28 @@ def _a_rate(text: str) -> str:
     from emulator.scenario.units import parse_rate
 
     return _as_given(parse_rate, f"{text}/s" if re.fullmatch(r"\s*[\d.]+\s*", text) else text)
+
+
+def _a_topic(text: str) -> str:
+    from emulator.scenario.short_forms import LEGAL_NAME
+
+    return _a_name(text, LEGAL_NAME, "letters, digits, dots, underscores and hyphens")
+
+
+def _a_group(text: str) -> str:
+    """Return a group id; empty: none is given."""
+    from emulator.scenario.short_forms import PARTY_NAME
+
+    return _a_name(text, PARTY_NAME, "characters without brackets") if text else text
+
+
+def _a_name(text: str, pattern: str, allowed: str) -> str:
+    """Return a name; raise typer.BadParameter if a scenario cannot have it."""
+    if not re.fullmatch(pattern, text):
+        raise typer.BadParameter(
+            f"{text!r} is not a name we can use; allowed are 1 to 249 {allowed}"
+        )
+    return text
 
 
 def _as_given(parse: Callable[[str], object], text: str) -> str:
@@ -298,6 +321,14 @@ def init(
             prompt="File with the client's settings", help=SETTINGS_HELP, callback=_a_client_file
         ),
     ] = NO_FILE,
+    topic: Annotated[str, typer.Option(help="Name of the topic.", callback=_a_topic)] = "orders",
+    group: Annotated[
+        str,
+        typer.Option(
+            help="The group id; by default that of the client's settings, or billing.",
+            callback=_a_group,
+        ),
+    ] = "",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -319,10 +350,11 @@ def init(
         ),
     ] = False,
 ) -> None:
-    """Ask five questions about a group, and write a first scenario: a rolling restart.
+    """Ask five questions about a group, and write a first scenario: a crash, and a deploy with a backlog.
 
     Each answer can also be an option. The file of the client's settings is named relative to the
-    scenario file; the scenario reads it at every run. The group has the file's group.id.
+    scenario file; the scenario reads it at every run. The group has the file's group.id, unless --group
+    names another.
 
     Exit status: 0 success; 2 bad input.
     """
@@ -332,7 +364,9 @@ def init(
 
     file = _file({"file": file, "output": output})
     client = None if config in ("", NO_FILE) else of_client(config, file)
-    answers = Answers(members=members, partitions=partitions, rate=rate, work=work)
+    answers = Answers(
+        members=members, partitions=partitions, rate=rate, work=work, topic=topic, group=group
+    )
     text = first_scenario(answers if client is None else client.answers(answers))
     loads(text, str(file), folder=file.parent)
     try:

@@ -42,6 +42,9 @@ class Commits(enum.StrEnum):
     STORE = "store"
     """Automatic commits cover the offsets that the application has stored."""
 
+    STORED_ONLY = "stored only"
+    """The application stores offsets, and nothing commits them: automatic commits are disabled."""
+
     BEFORE_WORK = "before work"
     EACH_RECORD = "each record"
     NO_OFFSETS = "no offsets"

@@ -18,7 +18,7 @@ from emulator.scenario.problems import ScenarioError
 from emulator.scenario.resolution import AUTO_COMMIT
 from emulator.scenario.short_forms import PARTY_NAME
 from emulator.scenario.toml import toml_value
-from emulator.scenario.units import format_rate, parse_rate
+from emulator.scenario.units import US_PER_S, format_rate, parse_duration, parse_rate
 from protocols.consumer.clients import CLIENTS, profile_of
 
 LIBRDKAFKA: Final = "librdkafka"
@@ -33,6 +33,24 @@ GRACE = (
 GRACE_OF_FILE = (
     '# grace = "30s"              # left out: settings_from has the time until a member is killed'
 )
+
+TOPIC: Final = "orders"
+GROUP: Final = "billing"
+"""The names if the user gives none."""
+
+BACKLOG_S: Final = 180
+"""How long the group works on the backlog, about: the crash and the beginning of the deploy meet it."""
+
+MAX_DRAIN_S: Final = 1_800
+"""How long it may take at most."""
+
+FULL_BATCH: Final = 500
+"""Java's default of ``max.poll.records``: each member has at least one full batch, if it can."""
+
+MAX_BACKLOG: Final = 100_000
+"""Records of a partition's backlog, whatever the members can process."""
+
+NO_BACKLOG: Final = "# backlog = 1000             # in each partition; left out: the members cannot process more than arrives"
 
 MAX_ROUNDED = 0.01
 """The largest error of a rate that is rounded to whole records, as a share of it."""
@@ -50,7 +68,9 @@ class Answers:
     work: str
     """Processing time of one record."""
 
-    group: str = "billing"
+    topic: str = TOPIC
+    group: str = ""
+    """Empty: that of the client's file, or a name for it."""
 
     settings_from: str | None = None
     """The file of the real client, relative to the scenario; None: Kafka's defaults."""
@@ -79,13 +99,18 @@ class Client:
         names = ", ".join(self.found.ignored)
         return (f"{self.file}: ignored, without a part here: {names}",) if names else ()
 
+    @property
+    def _group_id(self) -> str:
+        """The group of the file, if it is a name; else empty."""
+        return self.found.group_id if re.fullmatch(PARTY_NAME, self.found.group_id) else ""
+
     def answers(self, others: Answers) -> Answers:
         """Return answers with the settings and the group of the file."""
         found = self.found
         has_commits = "commit" in found.group
         return replace(
             others,
-            group=found.group_id if re.fullmatch(PARTY_NAME, found.group_id) else others.group,
+            group=others.group or self._group_id,
             settings_from=self.file,
             client=self.name,
             commits_itself=found.settings.get(AUTO_COMMIT) is False and not has_commits,
@@ -104,12 +129,26 @@ def of_client(config: str, scenario: Path) -> Client:
         found = client_file(config, source)
     except ScenarioError as error:
         if error.name != str(scenario):
-            raise
+            return _of_librdkafka(config, source, error)
         reason = f"{error.problems[0].reason}; the path is relative to the folder of {scenario}"
         raise RefusedError(f"`config={config}`: {reason}") from None
     if found.of_librdkafka and _has_all(LIBRDKAFKA, found.settings):
         return Client(config, LIBRDKAFKA, client_file(config, source, LIBRDKAFKA))
     return Client(config, CLIENTS[0], found)
+
+
+def _of_librdkafka(config: str, source: ScenarioSource, error: ScenarioError) -> Client:
+    """Return what a file says that only librdkafka reads, such as ``auto.offset.reset=smallest``.
+
+    Raise *error*, that of Java's client, if librdkafka refuses the file, too.
+    """
+    try:
+        found = client_file(config, source, LIBRDKAFKA)
+    except ScenarioError:
+        raise error from None
+    if not _has_all(LIBRDKAFKA, found.settings):
+        raise error
+    return Client(config, LIBRDKAFKA, found)
 
 
 def _has_all(client: str, settings: Iterable[str]) -> bool:
@@ -118,50 +157,75 @@ def _has_all(client: str, settings: Iterable[str]) -> bool:
 
 
 def first_scenario(answers: Answers) -> str:
-    """Return the text of a scenario: a rolling restart, with a crash to try in remarks.
+    """Return the text of a scenario: a crash, and later a rolling restart, of a group with a backlog.
 
-    Raise ValueError if the rate is none.
+    Raise ValueError if the rate or the work is none.
     """
-    settings = '# settings_from = "consumer.properties"   # of the real client'
-    if answers.settings_from is not None:
-        settings = f"settings_from = {toml_value(answers.settings_from)}"
-    client = "" if answers.client == CLIENTS[0] else f"client = {toml_value(answers.client)}\n"
-    commit = COMMITS_ITSELF if answers.commits_itself else COMMITS_AS_SET
     each = _rate_of_one(parse_rate(answers.rate), answers.partitions)
-    return f"""# A rolling restart of {answers.members} members.
+    name = answers.group or GROUP
+    group, topic = toml_value(name), toml_value(answers.topic)
+    return f"""# A crash of one member, and a deploy that restarts all {answers.members}, with a backlog.
 # How many records are reprocessed, and how long do partitions have no owner?
-title = "my group, rolling restart"
+title = {toml_value(f"{name}, a crash and a rolling restart")}
 
 [[topic]]
-name = "orders"
+name = {topic}
 partitions = {answers.partitions}
 rate = {toml_value(each)}               # in each partition; {answers.rate} in all
-# backlog = 1000             # in each partition; without commits "latest" skips it, "earliest" reads it
+{_backlog(answers)}
 
 [[group]]
-id = {toml_value(answers.group)}
-topics = ["orders"]
+id = {group}
+topics = [{topic}]
 members = {answers.members}
 work = {toml_value(answers.work)}               # of one record
-{settings}
-# settings.auto.offset.reset = "earliest"   # Kafka's default is "latest"
-{client}{commit}
+{_client_lines(answers)}
+
+[[fault]]
+crash = {toml_value(f"{name}-0")}
+between = ["40s", "50s"]      # at random, by the seed
+restart_after = "5s"
 
 [[act]]
-rolling_restart = {toml_value(answers.group)}
-between = ["60s", "70s"]      # at random, by the seed
+rolling_restart = {group}
+between = ["120s", "130s"]
 down_time = "5s"             # from a member's end to its start
 gap = "10s"                  # from a member's start to the next one's end
 {GRACE_OF_FILE if answers.has_grace else GRACE}
 # pre_stop = "5s"            # a preStop hook that sleeps; grace counts from its beginning
 
-# [[fault]]                  # or what a crash costs
-# crash = {toml_value(f"{answers.group}-1")}
-# between = ["60s", "70s"]
-
 [expect]
 lost = 0
+# reprocessed = "<= 1000"    # what you accept; the first run says what it is
 """
+
+
+def _client_lines(answers: Answers) -> str:
+    """Return the lines of the group about its client: settings, name and commits."""
+    settings = '# settings_from = "consumer.properties"   # of the real client'
+    if answers.settings_from is not None:
+        settings = f"settings_from = {toml_value(answers.settings_from)}"
+    reset = 'settings.auto.offset.reset = "earliest"   # nothing is committed yet: "latest" skips the backlog'
+    client = [] if answers.client == CLIENTS[0] else [f"client = {toml_value(answers.client)}"]
+    commit = COMMITS_ITSELF if answers.commits_itself else COMMITS_AS_SET
+    return "\n".join([settings, reset, *client, commit])
+
+
+def _backlog(answers: Answers) -> str:
+    """Return the line of the backlog of a partition, which the members process in some minutes.
+
+    >>> _backlog(Answers(members=3, partitions=6, rate="60/s", work="4ms"))
+    'backlog = 20000              # in each partition, so that the crash and the deploy meet full batches'
+    """
+    work_s = parse_duration(answers.work) / US_PER_S
+    capacity = min(answers.members, answers.partitions) / max(work_s, 1e-6)
+    spare = capacity - parse_rate(answers.rate)
+    wanted = max(spare * BACKLOG_S, FULL_BATCH * answers.members)
+    each = min(wanted, spare * MAX_DRAIN_S) / answers.partitions
+    records = int(float(f"{min(each, MAX_BACKLOG):.1g}"))
+    if records < 1:
+        return NO_BACKLOG
+    return f"{f'backlog = {records}':29}# in each partition, so that the crash and the deploy meet full batches"
 
 
 def _rate_of_one(rate: float, partitions: int) -> str:

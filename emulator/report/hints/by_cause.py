@@ -180,7 +180,7 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.RESET: RESET_HINTS,
     Cause.RESET_TO_LATEST: (
-        COMMIT_AT_ALL,
+        *COMMIT_AT_ALL,
         *RESET_EARLIEST,
         LONGER_RETENTION,
         Hint(
@@ -194,7 +194,7 @@ OFFSET_HINTS: Mapping[Cause, tuple[Hint, ...]] = {
         Hint("reset-before-start", SET_BEFORE_THE_START, _removed_while_empty),
     ),
     Cause.RESET_BY_DURATION: (
-        COMMIT_AT_ALL,
+        *COMMIT_AT_ALL,
         *RESET_EARLIEST,
         LONGER_RETENTION,
         Hint("reset-before-start", SET_BEFORE_THE_START, _removed_while_empty),
@@ -278,7 +278,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     ),
     Cause.TWO_OWNERS: OWNER_HINTS,
     Cause.KEPT_REWOUND: (
-        COMMIT_AT_ALL,
+        *COMMIT_AT_ALL,
         Hint(
             "cooperative",
             "Set partition.assignment.strategy=cooperative-sticky: a member that keeps a partition "
@@ -292,7 +292,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
     Cause.REVOKED: (
         WAIT_IN_CLOSE,
         DRAIN_WORKERS,
-        COMMIT_AT_ALL,
+        *COMMIT_AT_ALL,
         Hint(
             "commit-on-revoke",
             "Call commitSync() in onPartitionsRevoked(): the automatic commit is made when a "

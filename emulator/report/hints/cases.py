@@ -169,10 +169,19 @@ LOOK_UP_AGAIN = Hint(
     "NOT_COORDINATOR, or restart consumers that call assign() after the coordinator has moved.",
     lambda case: "coordinator_lookup" in case.group.deviations,
 )
-COMMIT_AT_ALL = Hint(
-    "commit-at-all",
-    "No member commits: set enable.auto.commit=true, or call commitSync().",
-    never_commits,
+COMMIT_STORED = Hint(
+    "commit-stored-offsets",
+    "The application stores offsets, and nothing commits them: set enable.auto.commit=true, with which the "
+    "client commits what is stored each {auto.commit.interval.ms}.",
+    lambda case: case.commits(Commits.STORED_ONLY),
+)
+COMMIT_AT_ALL = (
+    Hint(
+        "commit-at-all",
+        "No member commits: set enable.auto.commit=true, or call commitSync().",
+        lambda case: never_commits(case) and not case.commits(Commits.STORED_ONLY),
+    ),
+    COMMIT_STORED,
 )
 COMMIT_MORE_OFTEN = (
     Hint(
@@ -189,7 +198,7 @@ COMMIT_MORE_OFTEN = (
         "background, however long the work on a batch takes.",
         lambda case: case.commits(Commits.BACKGROUND, Commits.STORE) and not case.store_bound,
     ),
-    COMMIT_AT_ALL,
+    *COMMIT_AT_ALL,
     Hint(
         "commit-more-often",
         "Commit more often: use a smaller {auto.commit.interval.ms}. poll() makes the automatic "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from emulator.metrics.group_figures import GroupFigures, figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.report.hints.advice import given, with_values
-from emulator.report.hints.cases import SWITCH, GivenHint, Hint
+from emulator.report.hints.cases import COMMIT_STORED, SWITCH, GivenHint, Hint
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 
@@ -138,8 +139,10 @@ def _waits_for_sessions(group: GroupFacts, figures: GroupFigures) -> bool:
 
 
 def quiet_hints(subject: Subject) -> Iterator[GivenHint]:
-    """Yield hints on risks that a run need not have shown: batches that outlast the grace period."""
+    """Yield hints on risks that a run need not have shown: missing commits, batches beyond the grace period."""
     for group in subject.groups:
+        if Commits.STORED_ONLY in group.commit_kinds:
+            yield replace(given(COMMIT_STORED, subject, group), quiet=True)
         batch_us, grace_us = group.batch_us, group.grace_us
         if batch_us is None or grace_us is None or batch_us <= grace_us:
             continue

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 import emulator
 from emulator.cli.main import UNANSWERED, TerminatedError, app
+from emulator.ledger.entries import Cause
+from emulator.verdicts.verdict import VerdictId
 
 
 @pytest.fixture
@@ -34,8 +36,43 @@ def test_five_answers_make_a_scenario(init, tmp_path):
     (group,), (topic,) = scenario.group, scenario.topic
     assert (len(group.members), topic.partitions, topic.rate) == (2, 4, 10.0)
     assert group.work.constant == 7_000
-    assert dict(group.settings) == {"max.poll.records": 9}
+    assert dict(group.settings) == {"max.poll.records": 9, "auto.offset.reset": "earliest"}
     assert emulator.run(scenario).ok
+
+
+def test_the_first_run_shows_a_deploy_and_duplicates(init, tmp_path):
+    """Of a backlog in full batches; its names are the user's."""
+    result = init("mine.toml", "--topic", "payments", "--group", "invoicing", typed="\n\n\n\n\n")
+    assert result.exit_code == 0, result.output
+    run = emulator.run(emulator.load("mine.toml"))
+
+    assert (["payments"], ["invoicing"]) == (
+        [topic.name for topic in run.scenario.topic],
+        [group.id for group in run.scenario.group],
+    )
+    assert run.ok
+    assert run.ledger.by_cause()[Cause.CRASHED] > 500
+    assert run.metrics["rebalances"] > 4
+
+
+@pytest.mark.parametrize(
+    ("work", "rate", "has_backlog"), [("4ms", "60/s", True), ("100ms", "60/s", False)]
+)
+def test_a_group_without_spare_time_has_no_backlog(init, tmp_path, work, rate, has_backlog):
+    """It would never end."""
+    init("mine.toml", "--work", work, "--rate", rate, typed="\n\n\n")
+
+    assert has_backlog == bool(emulator.load("mine.toml").topic[0].backlog)
+
+
+@pytest.mark.parametrize("option", [("--topic", "a b"), ("--topic", ""), ("--group", "a[0]")])
+def test_a_name_that_a_scenario_cannot_have_is_refused(init, tmp_path, option):
+    """And the allowed ones are named."""
+    result = init("mine.toml", *option, typed="\n\n\n\n\n")
+
+    assert result.exit_code == 2
+    assert "is not a name we can use" in result.stderr
+    assert not (tmp_path / "mine.toml").exists()
 
 
 def test_options_answer_and_the_rest_has_defaults(init):
@@ -90,6 +127,7 @@ def test_a_client_without_automatic_commits_commits_itself(init, tmp_path):
         ("metadata.broker.list=b:9092\n", "librdkafka", "auto"),
         ("enable.auto.offset.store=false\n", "librdkafka", "store"),
         ("enable.auto.offset.store=false\nenable.auto.commit=false\n", "librdkafka", "sync"),
+        ("auto.offset.reset=smallest\n", "librdkafka", "auto"),
         ("metadata.broker.list=b:9092\nmax.poll.records=9\n", "java", "auto"),
         ("bootstrap.servers=b:9092\n", "java", "auto"),
     ],
@@ -104,6 +142,30 @@ def test_a_file_of_librdkafka_makes_a_group_of_its_client(init, tmp_path, text, 
     assert (client, call) == (group.client, group.commit.call)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "kafkas"),
+    [("smallest", "earliest"), ("beginning", "earliest"), ("largest", "latest"), ("end", "latest")],
+)
+def test_a_reset_policy_of_librdkafka_is_translated(init, tmp_path, theirs, kafkas):
+    """A file that only librdkafka reads is its own; the scenario says itself where it starts."""
+    (tmp_path / "client.conf").write_text(f"auto.offset.reset={theirs}\n", encoding="utf-8")
+    init("mine.toml", "--config", "client.conf", typed="\n\n\n\n")
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    own = text.replace("settings.auto.offset.reset", "# settings.auto.offset.reset")
+
+    settings = emulator.loads(own, folder=tmp_path).group[0].settings
+    assert kafkas == settings["auto.offset.reset"]
+
+
+def test_a_file_that_no_client_reads_is_refused_with_javas_words(init, tmp_path):
+    """Both refuse this policy."""
+    (tmp_path / "client.conf").write_text("auto.offset.reset=smalest\n", encoding="utf-8")
+    result = init("mine.toml", "--config", "client.conf")
+
+    assert result.exit_code == 2
+    assert "smalest" in result.stderr
+
+
 def test_the_shutdown_of_spring_is_the_grace_period(init, tmp_path):
     """The scenario leaves its own out, so that the file's counts."""
     text = "spring:\n  lifecycle:\n    timeout-per-shutdown-phase: 7s\n"
@@ -112,30 +174,29 @@ def test_the_shutdown_of_spring_is_the_grace_period(init, tmp_path):
     assert result.exit_code == 0, result.output
     scenario = emulator.load("mine.toml")
 
-    assert 7_000_000 == scenario.fault[0].grace
+    assert 7_000_000 == scenario.fault[1].grace
     assert "sync" == scenario.group[0].commit.call
 
 
 def test_a_deploy_kills_members_whose_batch_is_longer_than_the_grace_period(init):
     """As Kubernetes does after 30 s unless told otherwise; a full batch takes 100 s here."""
     init("mine.toml", typed="3\n6\n14/s\n200ms\nnone\n")
-    backlog = ["topic[orders].backlog=500", "group[billing].settings.auto.offset.reset=earliest"]
+    run = emulator.run(emulator.load("mine.toml"))
 
-    assert emulator.run(emulator.load("mine.toml", backlog)).ledger.reprocessed > 0
+    assert VerdictId.KILLED_IN_GROUP in {verdict.id for verdict in run.verdicts}
 
 
 def test_its_remarks_are_keys_for_a_deploy(init, tmp_path):
-    """A backlog that is read, the grace period and the hook."""
+    """The hook, and a bound of what is reprocessed."""
     init("mine.toml", typed="\n\n\n\n\n")
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
-    for key in ("backlog", "settings.auto.offset.reset", "pre_stop"):
+    for key in ("reprocessed", "pre_stop"):
         text = text.replace(f"# {key} =", f"{key} =")
     scenario = emulator.loads(text)
-    (act,) = scenario.fault
+    act = scenario.fault[-1]
 
-    assert 1_000 == scenario.topic[0].backlog
-    assert {"auto.offset.reset": "earliest"} == dict(scenario.group[0].settings)
     assert (30_000_000, 5_000_000) == (act.grace, act.pre_stop)
+    assert "reprocessed" in scenario.expect
 
 
 @pytest.mark.parametrize(
