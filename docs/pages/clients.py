@@ -42,6 +42,9 @@ or a member says what: `deviates.heartbeats_wait_for = ["work"]`, and the other 
 [that table](scenario-files.md). A deviation that the client, its protocol or its store cannot have is refused.
 `--advise` plays the run without it.
 
+*Version* is the release whose source was read: another one may differ. franz-go 1.19.5, for example, accepts a
+heartbeat interval above the session timeout; 1.21.4 and later refuse it.
+
 ## Policies
 """
 
@@ -93,6 +96,7 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("poll returns records while the member joins", _returns_while_joining),
     ("failed ones follow again after the back-off", lambda p: p.repeats_commits.value),
     ("a commit of the application in a rebalance", lambda p: p.in_rebalance.value),
+    ("a commit waits for the response to the one before", lambda p: _yes(on=p.commits_in_turn)),
     ("it may name partitions that are not assigned", lambda p: _yes(on=p.commits_unassigned)),
     ("they carry leader epochs", lambda p: _yes(on=p.commits_epochs)),
     ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),

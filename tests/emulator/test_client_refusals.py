@@ -128,6 +128,7 @@ BOUNDS = [
     ),
     ("librdkafka", "topic.metadata.refresh.interval.ms", 4_000_000, "outside allowed range"),
     ("franz-go", "AutoCommitInterval", 50, "out of range; allowed is a whole number from 100"),
+    ("franz-go", "RebalanceTimeout", 99, "out of range; allowed is a whole number from 100"),
     ("franz-go", "RequestTimeoutOverhead", 999, "allowed is a whole number from 1000"),
     ("franz-go", "ConsumeResetOffset", '"smallest"', 'it has "AtStart", "earliest"'),
 ]

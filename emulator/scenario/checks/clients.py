@@ -26,7 +26,7 @@ from emulator.scenario.resolution import (
     settings_in_force,
 )
 from protocols.consumer.clients import CLIENTS, COMMIT, Amount, ClientProfile, profile_of
-from protocols.settings import ConsumerSettings, settings_of
+from protocols.settings import ClientSettings, ConsumerSettings, settings_of
 from protocols.values import replace
 
 COOPERATIVE = "cooperative-sticky"
@@ -70,7 +70,8 @@ def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem
     if group.close_operation != "DEFAULT" and profile.name != CLIENTS[0]:
         reason = f"close() of {profile.name} takes no CloseOptions (KIP-1092); leave it out"
         yield Problem(f"{path}.close_operation", reason, group.close_operation)
-    yield from _range_problems(path, own, member, settings, profile)
+    for values in (settings, client_settings(group, member)):
+        yield from _range_problems(path, own, member, values, profile)
     yield from _contradictions(group, member, profile)
     yield from _interval_problems(own if INTERVAL in member.settings else path, settings, profile)
     where = own if STRATEGY in member.settings else path
@@ -78,10 +79,14 @@ def member_problems(path: str, group: Group, member: Member) -> Iterator[Problem
 
 
 def _range_problems(
-    path: str, own: str, member: Member, settings: ConsumerSettings, profile: ClientProfile
+    path: str,
+    own: str,
+    member: Member,
+    settings: ConsumerSettings | ClientSettings,
+    profile: ClientProfile,
 ) -> Iterator[Problem]:
-    """Yield values that Java's consumer takes and this client refuses."""
-    for field, setting in settings_of(ConsumerSettings).items():
+    """Yield values outside the client's own ranges, of Kafka's settings or of those of other clients."""
+    for field, setting in settings_of(type(settings)).items():
         name, value = setting.name, getattr(settings, field)
         least, most = profile.ranges.get(name, (setting.minimum, setting.maximum))
         if name in profile.ranges and not least <= value <= most:

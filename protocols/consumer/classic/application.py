@@ -19,6 +19,7 @@ from protocols.consumer.classic.async_commits import (
     keep_pending,
     run_callbacks,
     send_async,
+    send_pending,
 )
 from protocols.consumer.classic.commits import (
     NONE,
@@ -28,6 +29,7 @@ from protocols.consumer.classic.commits import (
     local_refusal,
     report_refused_commit,
     send_commit,
+    waits_for_commit,
     waits_for_join,
 )
 from protocols.consumer.classic.heartbeat import send_leave
@@ -132,7 +134,7 @@ def advance_commit_sync(state: ClientState, consumer: Consumer, now: int) -> Ste
         return Step(state, (SetTimer(COMMIT_SYNC, min(app.retry_us, app.deadline_us)),))
     if isinstance(state.coordinator, Unknown):
         return look_up(state, consumer, now).also(SetTimer(COMMIT_SYNC, app.deadline_us))
-    if waits_for_join(state, consumer):
+    if waits_for_join(state, consumer) or waits_for_commit(state, consumer):
         return Step(state, (SetTimer(COMMIT_SYNC, app.deadline_us),))
     exception = local_refusal(state, consumer)
     if exception is not None:
@@ -222,7 +224,8 @@ def _send_or_keep(
     """Send a commit without waiting; its callback runs at a later poll or commit.
 
     If the coordinator is unknown, the commit is sent after the lookup, or fails with it. A client that
-    holds commits while it joins sends it then (franz-go ``waitJoinSyncMu``).
+    holds commits while it joins sends it then (franz-go ``waitJoinSyncMu``), one that sends them in turn
+    sends it behind those in front of it.
     """
     if state.commit_fenced is not None:
         return Step(state, (Return(state.commit_fenced),))
@@ -230,7 +233,7 @@ def _send_or_keep(
         return Step(state)
     if not isinstance(state.coordinator, Known):
         return keep_pending(state, consumer, offsets, CommitKind.ASYNC, now)
-    if waits_for_join(state, consumer):
+    if waits_for_join(state, consumer) or waits_for_commit(state, consumer):
         held = (*state.pending_commits, (offsets, CommitKind.ASYNC))
         return Step(replace(state, pending_commits=held))
     return send_async(state, consumer, offsets, now)
@@ -264,16 +267,27 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
             looking = replace(state, app=replace(app, stage=CloseStage.LOOKUP))
             return advance_close(looking, consumer, now)
         case Closing(CloseStage.LOOKUP, deadline):
-            if state.pending_commits and now < deadline:
+            if not state.pending_commits or now >= deadline:
+                ended = end_pending(state, now)
+                return ended.then(lambda s: _call_listener(s, consumer, now))
+            if isinstance(state.coordinator, Unknown):
                 return look_up(state, consumer, now)
-            ended = end_pending(state, now)
-            return ended.then(lambda s: _call_listener(s, consumer, now))
+            return _close_pending(state, consumer, now)
         case Closing(CloseStage.LEAVE, deadline):
             if _awaited(state, consumer) and now < deadline:
                 return Step(state)
             return Step(replace(state, app=Closed(), beat=None), (Return(Closed()),))
         case _:
             return Step(state)
+
+
+def _close_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Send the commits that were kept; one behind another waits, one behind a join ends in an error."""
+    step = send_pending(state, consumer, now)
+    if step.state.pending_commits and waits_for_commit(step.state, consumer):
+        return step
+    ended = step.then(lambda s: end_pending(s, now))
+    return ended.then(lambda s: _call_listener(s, consumer, now))
 
 
 def _awaited(state: ClientState, consumer: Consumer) -> bool:

@@ -17,6 +17,7 @@ from protocols.consumer.classic.commits import (
     local_refusal,
     report_refused_commit,
     send_commit,
+    waits_for_commit,
     waits_for_join,
 )
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
@@ -140,14 +141,19 @@ def is_asynchronous(flight: InFlight) -> bool:
 
 
 def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the commits that waited for a lookup, or for the member to join, in their order."""
-    if waits_for_join(state, consumer):
-        return Step(state)
-    step = Step(replace(state, pending_commits=()))
-    for offsets, kind in state.pending_commits:
-        send = partial(send_async, consumer=consumer, offsets=offsets, now=now, kind=kind)
-        step = step.then(send)
+    """Send the commits that waited for a lookup, a join or another commit, in their order."""
+    step = Step(state)
+    while step.state.pending_commits:
+        if waits_for_join(step.state, consumer) or waits_for_commit(step.state, consumer):
+            return step
+        step = step.then(lambda s: _send_first_pending(s, consumer, now))
     return step
+
+
+def _send_first_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    (offsets, kind), *later = state.pending_commits
+    state = replace(state, pending_commits=tuple(later))
+    return send_async(state, consumer, offsets, now, kind)
 
 
 def end_pending(state: ClientState, now: int) -> Step[ClientState]:

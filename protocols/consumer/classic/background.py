@@ -17,6 +17,7 @@ from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import (
     application,
     async_commits,
+    commits,
     membership,
     positions,
     rejoin,
@@ -246,11 +247,18 @@ class BackgroundClient:
             return False
         if self._thrown is not None and isinstance(state.future, Synced):
             return False
+        if isinstance(state.prepare, PrepareNeeded) and self._holds_commits(state):
+            return False
         if not self._polls_listener or self._poll_until is not None:
             return True
         if isinstance(state.future, Synced):
             return False
         return state.future is not None or isinstance(state.prepare, PrepareDone)
+
+    def _holds_commits(self, state: ClientState) -> bool:
+        """Return whether an automatic commit, or the one before a rebalance, waits for another one."""
+        automatic = self.consumer.settings.enable_auto_commit
+        return automatic and commits.waits_for_commit(state, self.consumer)
 
     @staticmethod
     def _prepared(state: ClientState) -> bool:
@@ -262,6 +270,8 @@ class BackgroundClient:
         settings = self.consumer.settings
         if not settings.enable_auto_commit or now < state.autocommit_us:
             return Step(state)
+        if self._holds_commits(state):
+            return Step(state)  # its response is the next event
         interval = settings.auto_commit_interval_ms * MS
         steady = state.membership in _STEADY and not rejoin.needed(state)
         profile = self.consumer.profile

@@ -37,6 +37,16 @@ def waits_for_join(state: ClientState, consumer: Consumer) -> bool:
     return consumer.profile.in_rebalance is InRebalance.WAITS and _joins(state)
 
 
+def waits_for_commit(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether the next commit is held until the one in flight is answered.
+
+    Source: aiokafka ``GroupCoordinator._commit_lock``.
+    """
+    if not consumer.profile.commits_in_turn:
+        return False
+    return any(flight.api is Api.COMMIT for flight in state.in_flight.values())
+
+
 def _joins(state: ClientState) -> bool:
     return state.membership in (Membership.PREPARING_REBALANCE, Membership.COMPLETING_REBALANCE)
 

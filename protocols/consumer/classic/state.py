@@ -170,7 +170,7 @@ class ClientState:
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     request_timer_us: int | None = None
     pending_commits: tuple[tuple[tuple[OffsetToCommit, ...], CommitKind], ...] = ()
-    """Asynchronous commits that wait for a lookup; empty once the coordinator is known."""
+    """Asynchronous commits that wait for a lookup, a join or the commit in flight."""
 
     callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
     """Asynchronous commits that ended and whose callbacks have not run."""

@@ -149,6 +149,10 @@ class ClientProfile:
     """Whether a commit that another broker than the coordinator answers makes it look that up."""
 
     in_rebalance: InRebalance = InRebalance.REFUSED
+    commits_in_turn: bool = False
+    """Whether a commit waits for the response to the one before it; so does the join of a member with
+    automatic commits, whose first step is a commit."""
+
     commits_unassigned: bool = True
     """Whether the application can commit partitions that it does not own."""
 

@@ -1,7 +1,7 @@
 """aiokafka: one event loop, in which the group and the automatic commits have their own task.
 
 Source: ``group_coordinator.py`` (``_coordination_routine``, ``_maybe_do_autocommit``,
-``_on_join_prepare``), ``fetcher.py`` (``_get_actions_per_node``), ``consumer.py``.
+``_commit_lock``, ``_on_join_prepare``), ``fetcher.py`` (``_get_actions_per_node``), ``consumer.py``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ AIOKAFKA = ClientProfile(
     commits_epochs=False,
     repeats_commits=Repeats.MEMBERSHIP_TOO,
     in_rebalance=InRebalance.SENT,
+    commits_in_turn=True,
     commits_unassigned=False,
     queue=1,
     calls_without_partitions=Joins.ALL,

@@ -97,6 +97,7 @@ FRANZ_GO = ClientProfile(
         "auto.commit.interval.ms": (100, INT_MAX),
         "fetch.max.wait.ms": (10, INT_MAX),
         "metadata.max.age.ms": (5_000, 3_600_000),
+        "rebalance.timeout.ms": (100, INT_MAX),
         "request.timeout.ms": (1_000, 900_000),
         "session.timeout.ms": (100, INT_MAX),
     },
