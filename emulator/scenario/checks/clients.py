@@ -86,7 +86,8 @@ def _range_problems(
     profile: ClientProfile,
 ) -> Iterator[Problem]:
     """Yield values outside the client's own ranges, of Kafka's settings or of those of other clients."""
-    for field, setting in settings_of(type(settings)).items():
+    kind: type = type(settings)
+    for field, setting in settings_of(kind).items():
         name, value = setting.name, getattr(settings, field)
         least, most = profile.ranges.get(name, (setting.minimum, setting.maximum))
         if name in profile.ranges and not least <= value <= most:
