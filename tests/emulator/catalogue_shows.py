@@ -166,7 +166,7 @@ SHOWS = {
     "kip848-poll-without-event": {Cause.REFUSED},
     "kip848-revoke-listener-throws": {Cause.REFUSED, Cause.TWO_OWNERS},
     "kip848-session-by-broker": {Cause.CRASHED},
-    "kip848-slow-handover": {Cause.TWO_OWNERS},
+    "kip848-slow-handover": {Cause.TWO_OWNERS, Cause.KEPT_REWOUND},
     "kip848-static-crash": {Cause.CRASHED},
     "kip848-topics-change": set(),
     "kip848-zombie": {Cause.TWO_OWNERS},
@@ -225,9 +225,6 @@ ENDLESS = {
     "work in the revocation is longer than the poll interval",
 }
 """Titles of scenarios about a loop without an end: no run lasts until nothing more happens."""
-
-ENDLESS_BY_SEED = {"a hand-over that takes several batches"}
-"""Titles of scenarios that have such a loop under some seeds: evictions without a fault, to the end."""
 
 MAX_RECORDS = 60_000
 """A scenario that processes more takes too long for somebody who tries things out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.events import ListenerThrew
+from emulator.events import ClientDropped, ListenerThrew, MemberRemoved
 from emulator.ledger.entries import Cause
 
 from .test_catalogue import entries, played
@@ -28,6 +28,16 @@ def test_the_automatic_commit_is_ahead_in_a_race_alone():
         other = played("kip848-commit-ahead", 0, change)
 
         assert {Cause.CRASHED} == {Cause(cause) for cause in other.ledger.by_cause()}
+
+
+def test_a_member_that_is_late_hears_of_its_eviction_with_the_heartbeat_at_its_deadline():
+    """The rebalance timeout is three heartbeat intervals; in captures each eviction was heard so."""
+    events = played("kip848-slow-handover").events
+    removed = [event.at_us for event in events if isinstance(event.what, MemberRemoved)]
+    heard = [event.at_us for event in events if isinstance(event.what, ClientDropped)]
+
+    assert 2 <= len(removed) == len(heard)
+    assert all(0 < at_us - before < 10_000 for before, at_us in zip(removed, heard, strict=True))
 
 
 @pytest.mark.long

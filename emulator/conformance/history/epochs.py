@@ -159,6 +159,8 @@ def _left(match: re.Match[str], known: _Known) -> MemberRemoved:
 
 
 def _removed(member_id: str, why: str, known: _Known) -> MemberRemoved:
+    """Return the event; the member has no target any more."""
+    known.targets.pop(member_id, None)
     return MemberRemoved(
         group=known.group, consumer=known.consumer(member_id), member_id=member_id, why=why
     )
