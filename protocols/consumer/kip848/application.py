@@ -98,22 +98,35 @@ def _call(
     if first.purpose is not Purpose.ASSIGN:
         return Step(replace(state, app=calling), (Call(first.listener, first.partitions),))
     if isinstance(outer, Unsubscribing):
-        return _end_call(state, consumer, calling, now, threw=True)
-    state = replace(state, app=Applying(calling))
-    if consumer.profile.in_background:
-        return on_applied(reconciliation.apply_assignment(state, consumer), consumer, now)
-    return queue(state, consumer, ApplyAssignment(), now)
+        return _without_call(state, consumer, calling, now, threw=True)
+    if not consumer.profile.in_background:
+        return queue(replace(state, app=Applying(calling)), consumer, ApplyAssignment(first), now)
+    if not reconciliation.is_running(state):
+        return _without_call(state, consumer, calling, now, threw=True)
+    applied = reconciliation.apply_assignment(state, first)
+    return on_applied(replace(applied, app=Applying(calling)), consumer, now)
 
 
 def on_applied(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Make the listener call after the assignment was applied; skip it if it was aborted."""
+    """Make the listener call after the assignment was applied."""
     applying = state.app
     assert isinstance(applying, Applying), "no assignment is being applied"
-    state = replace(state, app=applying.calling)
-    if not applying.applied or not consumer.listener:
-        return on_called(state, consumer, now, threw=None)
-    needed = applying.calling.needed
-    return Step(state, (Call(needed.listener, needed.partitions),))
+    calling = applying.calling
+    if not consumer.listener:
+        return _without_call(state, consumer, calling, now, threw=False)
+    needed = calling.needed
+    return Step(replace(state, app=calling), (Call(needed.listener, needed.partitions),))
+
+
+def _without_call(
+    state: ClientState, consumer: Consumer, calling: Calling, now: int, *, threw: bool
+) -> Step[ClientState]:
+    """End the reconciliation in this thread, where no onPartitionsAssigned is called.
+
+    The background thread is not woken: it acknowledges in its next round.
+    """
+    step = reconciliation.on_assigned(state, consumer, calling.needed, now, threw=threw)
+    return step.then(lambda s: _next_call(s, consumer, calling, now))
 
 
 def on_called(
@@ -122,19 +135,21 @@ def on_called(
     """Report the end of a listener call to the background thread, and make the next call."""
     calling = state.app
     assert isinstance(calling, Calling), "no listener call is running"
-    thrown = replace(state, thrown=state.thrown or threw)
-    return _end_call(thrown, consumer, calling, now, threw=threw is not None)
+    state = replace(state, thrown=state.thrown or threw)
+    ended = CallbackCompleted(calling.needed, threw is not None)
+    step = queue(state, consumer, ended, now)
+    return step.then(lambda s: _next_call(s, consumer, calling, now))
 
 
-def _end_call(
-    state: ClientState, consumer: Consumer, calling: Calling, now: int, *, threw: bool
+def _next_call(
+    state: ClientState, consumer: Consumer, calling: Calling, now: int
 ) -> Step[ClientState]:
-    """Continue after a listener call, or after a call that unsubscribe() skipped."""
+    """Continue after a listener call with the next one, or with what made it."""
     outer = calling.outer
-    step = queue(replace(state, app=outer), consumer, CallbackCompleted(calling.needed, threw), now)
+    state = replace(state, app=outer)
     if calling.rest and not isinstance(outer, Closing):
-        return step.then(lambda s: _call(s, consumer, calling.rest, outer, now))
-    return step.then(throw)
+        return _call(state, consumer, calling.rest, outer, now)
+    return throw(state)
 
 
 def throw(state: ClientState) -> Step[ClientState]:

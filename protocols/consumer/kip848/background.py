@@ -23,7 +23,6 @@ from protocols.consumer.kip848.state import (
 )
 from protocols.consumer.kip848.threads import (
     ApplyAssignment,
-    Applying,
     AwaitingCheck,
     CallbackCompleted,
     Commit,
@@ -82,12 +81,13 @@ def take_event(state: ClientState, consumer: Consumer, event: Event, now: int) -
             return _fetch(state, consumer, now)
         case Commit():
             return commits.on_commit_event(state, consumer, event, now)
-        case ApplyAssignment():
-            return _apply_assignment(state, consumer, now)
+        case ApplyAssignment(needed):
+            woken = SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now))
+            return Step(reconciliation.apply_assignment(state, needed), (woken,))
         case CallbackCompleted():
             return _on_callback_completed(state, consumer, event, now)
         case Unsubscribed():
-            return membership.leave_after_unsubscribe(state, consumer, now)
+            return membership.leave_after_unsubscribe(state, consumer)
         case LeaveWanted(epoch):
             return membership.leave_at_close(state, epoch)
 
@@ -151,14 +151,6 @@ def _fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState
     return Step(state, tuple(sends))
 
 
-def _apply_assignment(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Apply the assignment and wake the application thread, which waits for it in poll."""
-    if not isinstance(state.app, Applying):
-        return Step(state)
-    woken = SetTimer(WOKEN, now + consumer.lags(Lag.WAKE, now))
-    return Step(reconciliation.apply_assignment(state, consumer), (woken,))
-
-
 def _on_callback_completed(
     state: ClientState, consumer: Consumer, event: CallbackCompleted, now: int
 ) -> Step[ClientState]:
@@ -167,7 +159,7 @@ def _on_callback_completed(
         case Purpose.REVOKE:
             return reconciliation.on_revoked(state, consumer, now, threw=event.threw)
         case Purpose.ASSIGN:
-            return reconciliation.on_assigned(state, consumer, now, threw=event.threw)
+            return reconciliation.on_assigned(state, consumer, event.needed, now, threw=event.threw)
         case Purpose.RELEASE:
             return on_released(state)
         case Purpose.LEAVE:

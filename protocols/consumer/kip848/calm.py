@@ -94,7 +94,7 @@ def _reads_all(state: ClientState, consumer: Consumer) -> bool:
         and reads.metadata.in_flight is None
         and reads.metadata.seen == reads.metadata.version
         and not state.awaiting
-        and not state.pending
+        and not consumer.fetcher.pending
         and not positions.behind
         and not positions.leaderless
         and positions.all_reading()

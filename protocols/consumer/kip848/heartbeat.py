@@ -55,7 +55,7 @@ def advance(state: ClientState, consumer: Consumer, now: int) -> Step[ClientStat
     if now >= state.poll_due_us and not member.state.leaving:
         step = membership.on_poll_expired(state, consumer)
         step = step.then(lambda s: _leave(s, consumer, MemberState.STALE, now))
-        return step.then(lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING, now))
+        return step.then(lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING))
     if member.state is MemberState.LEAVING:
         return _leave(state, consumer, MemberState.UNSUBSCRIBED, now)
     if state.beat.number is None and (
@@ -190,7 +190,7 @@ def on_leave_response(
         return mark_unknown(state, f"heartbeat answered {error.name}", now)
     if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return Step(membership.throw_once(state, error))
-    return membership.on_fatal(state, consumer, error, response.error_message or "", now)
+    return membership.on_fatal(state, consumer, error, response.error_message or "")
 
 
 def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -217,7 +217,7 @@ def _refused(
     if error in LOSES_COORDINATOR:
         return mark_unknown(forgotten(state), f"heartbeat answered {error.name}", now)
     if error in _FENCED and not stale:
-        return membership.on_fenced(forgotten(state), consumer, error, now)
+        return membership.on_fenced(forgotten(state), consumer, error)
     state = _backed_off(state, consumer, now)
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or error in _FENCED:
         return Step(state)
@@ -228,4 +228,4 @@ def _refused(
         left and error is ErrorCode.GROUP_ID_NOT_FOUND
     ):
         return Step(state)
-    return membership.on_fatal(state, consumer, error, response.error_message or "", now)
+    return membership.on_fatal(state, consumer, error, response.error_message or "")

@@ -343,7 +343,8 @@ class Client:
         if after.assignment is not before.assignment or after.awaiting is not before.awaiting:
             waiting = frozenset(after.awaiting)
             fetcher.assign(tp for tp in after.assignment if tp not in waiting)
-        fetcher.pending = after.pending
+        if _changes_unread(before, after):
+            fetcher.pending = membership.unread_partitions(after, self.consumer)
         return step.effects
 
     def check(self) -> None:
@@ -351,8 +352,19 @@ class Client:
         state = self.state
         self.consumer.fetcher.check()
         assert set(self.consumer.positions.assigned) == set(state.assignment) - set(state.awaiting)
+        unread = membership.unread_partitions(state, self.consumer)
+        assert self.consumer.fetcher.pending == unread
         assert self._wait is Wait.NONE or isinstance(state.app, Polling)
         assert self._taking is None or isinstance(state.app, Polling)
         assert len(set(state.assignment)) == len(state.assignment)
         assert (state.events_us is None) == (not state.events)
         assert all(number < state.reads.next_correlation_id for number in state.in_flight)
+
+
+def _changes_unread(before: ClientState, after: ClientState) -> bool:
+    """Return whether partitions may be read that were not, or the reverse."""
+    return (
+        after.pending is not before.pending
+        or after.assignment is not before.assignment
+        or after.subscribed is not before.subscribed
+    )

@@ -112,14 +112,14 @@ def on_heartbeat_generated(state: ClientState) -> Step[ClientState]:
 
 
 def release_assignment(
-    state: ClientState, consumer: Consumer, release: ReleaseStage, now: int
+    state: ClientState, consumer: Consumer, release: ReleaseStage
 ) -> Step[ClientState]:
     """Stop reading all owned partitions, and request the call of onPartitionsLost."""
-    if not state.assignment:
-        return on_released(state.becoming(state.member._replace(release=release)))
-    member = state.member._replace(release=release)
-    state = replace(state, member=member, pending=frozenset(state.assignment))
-    return request_call(state, consumer, "lost", state.assignment, Purpose.RELEASE, now)
+    state = state.becoming(state.member._replace(release=release))
+    if not state.assignment or not consumer.listener:
+        return on_released(state)
+    state = replace(state, pending=frozenset(state.assignment))
+    return Step(request_call(state, "lost", state.assignment, Purpose.RELEASE))
 
 
 def on_released(state: ClientState) -> Step[ClientState]:
@@ -131,9 +131,7 @@ def on_released(state: ClientState) -> Step[ClientState]:
     return join(state) if then is ReleaseStage.THEN_JOIN and rejoins else Step(state)
 
 
-def on_fenced(
-    state: ClientState, consumer: Consumer, error: ErrorCode, now: int
-) -> Step[ClientState]:
+def on_fenced(state: ClientState, consumer: Consumer, error: ErrorCode) -> Step[ClientState]:
     """Handle a removal by the coordinator: release all partitions, then join with the same id.
 
     A member that is leaving has left (``transitionToFenced``).
@@ -150,12 +148,12 @@ def on_fenced(
     step = transition(state, fenced.to(MemberState.FENCED))
     dropped = Report(ClientDropped(reason=f"heartbeat answered {error.name}"))
     return step.also(dropped).then(
-        lambda s: release_assignment(s, consumer, ReleaseStage.THEN_JOIN, now)
+        lambda s: release_assignment(s, consumer, ReleaseStage.THEN_JOIN)
     )
 
 
 def on_fatal(
-    state: ClientState, consumer: Consumer, error: ErrorCode, message: str, now: int
+    state: ClientState, consumer: Consumer, error: ErrorCode, message: str
 ) -> Step[ClientState]:
     """Handle a fatal error: all partitions are lost, and every poll throws.
 
@@ -167,9 +165,7 @@ def on_fatal(
     dropped = Report(ClientDropped(reason=f"heartbeat answered {error.name}"))
     if state.member.state.leaving or state.member.state is MemberState.UNSUBSCRIBED:
         return step.also(dropped)
-    return step.also(dropped).then(
-        lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING, now)
-    )
+    return step.also(dropped).then(lambda s: release_assignment(s, consumer, ReleaseStage.RUNNING))
 
 
 def throw_once(state: ClientState, error: ErrorCode) -> ClientState:
@@ -193,18 +189,17 @@ def leave_epoch(consumer: Consumer, operation: CloseOperation) -> int | None:
             return TEMPORARY_LEAVE_EPOCH if static else LEAVE_EPOCH
 
 
-def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+def leave_after_unsubscribe(state: ClientState, consumer: Consumer) -> Step[ClientState]:
     """Leave because the application unsubscribed; first request the listener call."""
     state = replace(state, subscribed=None)
     if not state.member.state.in_group:
         return discard_assignment(state)
     step = transition(state, abort_reconciliation(state.member).to(MemberState.PREPARE_LEAVING))
-    if not state.assignment:
+    if not state.assignment or not consumer.listener:
         return step.then(lambda s: on_leave_prepared(s, consumer))
     listener = "revoked" if state.member.epoch > 0 else "lost"
-    return step.then(
-        lambda s: request_call(s, consumer, listener, s.assignment, Purpose.LEAVE, now)
-    )
+    called = request_call(step.state, listener, state.assignment, Purpose.LEAVE)
+    return Step(called, step.effects)
 
 
 def on_leave_prepared(state: ClientState, consumer: Consumer) -> Step[ClientState]:
@@ -311,15 +306,18 @@ def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Ste
     known = replace(state.metadata, watched=watched, by_id=False)
     reads = replace(state.reads, metadata=known)
     state = replace(state, reads=reads, subscribed=metadata.subscribed_topics(consumer, known))
-    state = replace(state, pending=state.pending | unsubscribed_partitions(state, consumer))
     return on_reads(state, lambda reads: metadata.request_update(reads, consumer, now))
 
 
-def unsubscribed_partitions(state: ClientState, consumer: Consumer) -> frozenset[TopicPartition]:
-    """Return the owned partitions of topics that are no longer subscribed by name."""
+def unread_partitions(state: ClientState, consumer: Consumer) -> frozenset[TopicPartition]:
+    """Return the owned partitions that are not read now (``isFetchableAndSubscribed``).
+
+    They are about to be revoked, or belong to topics that are no longer subscribed by name.
+    """
     if consumer.topics is None or state.subscribed is None:
-        return frozenset()
-    return frozenset(tp for tp in state.assignment if tp.topic not in state.subscribed)
+        return state.pending
+    gone = (tp for tp in state.assignment if tp.topic not in state.subscribed)
+    return state.pending.union(gone)
 
 
 def refresh_subscription(state: ClientState, consumer: Consumer) -> ClientState:

@@ -11,7 +11,7 @@ from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.clients import CommitClock, RevokeCommit
 from protocols.consumer.committing import automatic_offsets
-from protocols.consumer.kip848.membership import transition, unsubscribed_partitions
+from protocols.consumer.kip848.membership import transition
 from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
 from protocols.consumer.kip848.state import (
     NO_ASSIGNMENT,
@@ -23,7 +23,7 @@ from protocols.consumer.kip848.state import (
     Reconciling,
     Stage,
 )
-from protocols.consumer.kip848.threads import Applying, Purpose
+from protocols.consumer.kip848.threads import CallbackNeeded, Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads
 from protocols.facts import CommitKind
@@ -101,10 +101,8 @@ def _begin(
 
     A client that commits what it gives away does that after the listener call.
     """
-    state = replace(
-        state.becoming(state.member._replace(reconciling=found)),
-        pending=unsubscribed_partitions(state, consumer).union(found.revoked),
-    )
+    state = state.becoming(state.member._replace(reconciling=found))
+    state = replace(state, pending=state.pending.union(found.revoked))
     settings = consumer.settings
     if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
         return _revoke(state, consumer, found, now)
@@ -120,7 +118,7 @@ def on_committed(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
     if found is None:
         return Step(_without_reconciliation(state))
     if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
-        return _assign(state, consumer, found, now)
+        return _assign(state, found)
     return _revoke(state, consumer, found, now)
 
 
@@ -128,9 +126,11 @@ def _revoke(
     state: ClientState, consumer: Consumer, found: Reconciling, now: int
 ) -> Step[ClientState]:
     if not found.revoked:
-        return _assign(state, consumer, found, now)
+        return _assign(state, found)
     state = _at_stage(state, found, Stage.REVOKING)
-    return request_call(state, consumer, "revoked", found.revoked, Purpose.REVOKE, now)
+    if not consumer.listener:
+        return on_revoked(state, consumer, now, threw=False)
+    return Step(request_call(state, "revoked", found.revoked, Purpose.REVOKE))
 
 
 def on_revoked(
@@ -143,59 +143,60 @@ def on_revoked(
     settings = consumer.settings
     removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
     if not removed or not settings.enable_auto_commit:
-        return _assign(state, consumer, found, now)
+        return _assign(state, found)
     deadline = now + settings.session_timeout_ms * MS
     only = frozenset(found.revoked)
     after = queue_automatic_commit(state, consumer, CommitKind.PREPARE, deadline, only)
     if after is state:
-        return _assign(state, consumer, found, now)
+        return _assign(state, found)
     return Step(_at_stage(after, found, Stage.COMMITTING))
 
 
-def _assign(
-    state: ClientState, consumer: Consumer, found: Reconciling, now: int
-) -> Step[ClientState]:
+def _assign(state: ClientState, found: Reconciling) -> Step[ClientState]:
+    """Let the application apply the assignment in poll, even if it has no listener."""
     state = _at_stage(state, found, Stage.ASSIGNING)
-    return request_call(state, consumer, "assigned", found.added, Purpose.ASSIGN, now)
+    return Step(request_call(state, "assigned", found.added, Purpose.ASSIGN, found.assigned))
 
 
-def apply_assignment(state: ClientState, consumer: Consumer) -> ClientState:
-    """Apply the assignment for which the application waits in poll, unless it was aborted.
+def apply_assignment(state: ClientState, needed: CallbackNeeded) -> ClientState:
+    """Apply the assignment for which the application waits in poll.
 
     The Java client does this in the background thread, after the event of this poll: its automatic
-    commit still covers the revoked partitions (``ApplyAssignmentEvent``). Added partitions, and those
-    of an earlier call that threw, are not read before onPartitionsAssigned has succeeded.
+    commit still covers the revoked partitions (``ApplyAssignmentEvent``). It does it even if the
+    reconciliation was aborted meanwhile. Added partitions, and those of an earlier call that threw,
+    are not read before onPartitionsAssigned has succeeded.
     """
-    applying = state.app
-    if not isinstance(applying, Applying):
-        return state
-    found = _running(state)
-    if found is None or found.stage is not Stage.ASSIGNING:
-        return replace(state, app=applying._replace(applied=False))
-    waiting = frozenset((*state.awaiting, *found.added))
-    awaiting = tuple(tp for tp in found.assigned if tp in waiting)
-    applied = applying._replace(applied=True)
-    state = replace(state, app=applied, assignment=found.assigned, awaiting=awaiting)
-    return replace(state, pending=unsubscribed_partitions(state, consumer))
+    waiting = frozenset((*state.awaiting, *needed.partitions))
+    awaiting = tuple(tp for tp in needed.assignment if tp in waiting)
+    pending = state.pending.intersection(needed.assignment)
+    return replace(state, assignment=needed.assignment, awaiting=awaiting, pending=pending)
 
 
 def on_assigned(
-    state: ClientState, consumer: Consumer, now: int, *, threw: bool
+    state: ClientState, consumer: Consumer, needed: CallbackNeeded, now: int, *, threw: bool
 ) -> Step[ClientState]:
     """Continue after onPartitionsAssigned: acknowledge; if it threw, begin again.
 
     The partitions of a call that threw are owned, so the next call does not list them; they are
-    read once it succeeds.
+    read once it succeeds. If the reconciliation was aborted meanwhile, they are read, too, until the
+    member releases them.
     """
+    if not threw and state.assignment == needed.assignment:
+        state = replace(state, awaiting=())
     found = _running(state)
     if found is None or threw:
         return Step(_without_reconciliation(state))
-    state = replace(_without_reconciliation(state), awaiting=())
+    state = _without_reconciliation(state)
     if consumer.profile.commit_clock is CommitClock.ASSIGNMENT:
         interval = consumer.settings.auto_commit_interval_ms * MS
         state = replace(state, autocommit_us=now + interval)
     member = state.member._replace(current=found.resolved)
     return transition(state, member.to(MemberState.ACKNOWLEDGING))
+
+
+def is_running(state: ClientState) -> bool:
+    """Return whether a reconciliation is running that was not aborted."""
+    return _running(state) is not None
 
 
 def _running(state: ClientState) -> Reconciling | None:

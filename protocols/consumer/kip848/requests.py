@@ -10,7 +10,6 @@ from assignors.types import TopicPartition
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848.state import Api, ClientState, Consumer, InFlight
 from protocols.consumer.kip848.threads import (
-    CallbackCompleted,
     CallbackNeeded,
     Commit,
     Event,
@@ -102,17 +101,11 @@ def advance_wakeup(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
 
 def request_call(
     state: ClientState,
-    consumer: Consumer,
     listener: str,
     partitions: tuple[TopicPartition, ...],
     purpose: Purpose,
-    now: int,
-) -> Step[ClientState]:
-    """Request a listener call; without a listener it ends at once.
-
-    An assignment always waits for the application, which applies it in poll.
-    """
-    needed = CallbackNeeded(listener, tuple(sorted(partitions)), purpose)
-    if consumer.listener or purpose is Purpose.ASSIGN:
-        return Step(replace(state, needed=(*state.needed, needed)))
-    return queue(state, consumer, CallbackCompleted(needed, threw=False), now)
+    assignment: tuple[TopicPartition, ...] = (),
+) -> ClientState:
+    """Request that the application calls its listener; *assignment*: what it applies before."""
+    needed = CallbackNeeded(listener, tuple(sorted(partitions)), purpose, assignment)
+    return replace(state, needed=(*state.needed, needed))

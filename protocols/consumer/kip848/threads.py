@@ -117,12 +117,14 @@ class Purpose(enum.Enum):
 class CallbackNeeded(NamedTuple):
     """A listener call that the application has to make.
 
-    Source: ``ConsumerRebalanceListenerCallbackNeededEvent``.
+    Source: ``PartitionsRemovedEvent``, ``PartitionsAssignedEvent``.
     """
 
     listener: str
     partitions: tuple[TopicPartition, ...]
     purpose: Purpose
+    assignment: tuple[TopicPartition, ...] = ()
+    """Of a call of onPartitionsAssigned: all partitions that the application applies before it."""
 
 
 # -- events to the background thread ---------------------------------------------------------------
@@ -152,9 +154,10 @@ class Commit(NamedTuple):
     retry_us: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyAssignment:
+class ApplyAssignment(NamedTuple):
     """The application waits in poll until the new assignment is applied (``ApplyAssignmentEvent``)."""
+
+    needed: CallbackNeeded
 
 
 class CallbackCompleted(NamedTuple):
@@ -249,8 +252,6 @@ class Applying(NamedTuple):
     """Inside poll: the background thread applies an assignment; the listener call comes next."""
 
     calling: Calling
-    applied: bool | None = None
-    """Whether the assignment was applied; False: the reconciliation was aborted."""
 
 
 class CommittingSync(NamedTuple):

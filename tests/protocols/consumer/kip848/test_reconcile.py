@@ -7,16 +7,29 @@ import pytest
 from protocols.consumer.calls import Failed
 from protocols.consumer.kip848.state import MemberState
 from protocols.consumer.kip848.threads import Lag
-from protocols.messages import FetchRequest, MetadataRequest, OffsetCommitRequest, TopicPartitions
+from protocols.messages import (
+    FetchRequest,
+    MetadataRequest,
+    OffsetCommitRequest,
+    TopicPartitions,
+)
 from protocols.messages.errors import ErrorCode
 
-from .driver import Beat, ClientDriver, ids, offsets
+from .driver import Beat, ClientDriver, ids, offsets, parts
 
 
 @pytest.fixture
 def manual() -> ClientDriver:
     """A stable member with partitions 0 and 1 and no automatic commits."""
     driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0, 1: 0})
+    return driver
+
+
+@pytest.fixture
+def manual_alone() -> ClientDriver:
+    """The same member without a listener."""
+    driver = ClientDriver(enable_auto_commit=False, listener=False)
     driver.stable({0: 0, 1: 0})
     return driver
 
@@ -183,18 +196,58 @@ def test_joining_again_ends_a_reconciliation(auto):
     assert MemberState.JOINING is auto.member
 
 
-def test_an_assignment_that_was_overtaken_is_not_applied(auto):
-    """Put out before the application comes to apply it, a member never owns the new partition."""
+def test_an_assignment_of_a_fenced_member_is_applied_before_all_is_lost(auto):
+    """The member is fenced before it polls: it still applies the assignment, without acknowledging it."""
     auto.to_own(0, 1, 2)
     auto.poll()
     auto.committed()
     auto.beat_due()
     auto.refused(ErrorCode.UNKNOWN_MEMBER_ID)
-    auto.poll()
-    auto.poll()
+    auto.hold_calls = True
+    auto.poll(1_000)
 
-    assert [("lost", (0, 1))] == auto.calls
+    assert [("assigned", (2,))] == auto.calls
+    assert [0, 1, 2] == auto.owned()
+    auto.end_call()
+    assert ("lost", (0, 1)) == auto.calls[-1]
+    auto.end_call()
     assert [] == auto.owned()
+    assert (0, ()) == (auto.one(Beat).member_epoch, auto.one(Beat).topic_partitions)
+
+
+def test_without_a_listener_a_fenced_member_reads_what_it_applies_afterwards(manual_alone):
+    """It releases its partitions at once; the assignment that still waits for poll follows."""
+    driver = manual_alone
+    driver.to_own(0, 1, 2)
+    driver.beat_due()
+    driver.refused(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert [] == driver.owned()
+    driver.poll()
+    assert [0, 1, 2] == driver.owned()
+    driver.poll()
+    driver.fetched({0: 5, 1: 6, 2: 7})
+
+    assert MemberState.JOINING is driver.member
+    assert {0: 5, 1: 6, 2: 7} == driver.positions()
+    assert frozenset() == driver.client.consumer.fetcher.pending
+
+
+def test_a_partition_whose_revoked_call_threw_stays_unread_while_it_is_owned(manual):
+    """The target takes it back without a call; a later assignment does not read it either."""
+    manual.to_own(0)
+    manual.hold_calls = True
+    manual.poll()
+    manual.poll()
+    manual.end_call(Failed("Oops"))
+    manual.hold_calls = False
+    manual.to_own(0, 1, epoch=3)
+    assert ids(0, 1) == manual.one(Beat).topic_partitions
+    manual.beaten(3)
+    manual.to_own(0, 1, 2, epoch=4)
+    manual.poll()
+
+    assert [0, 1, 2] == manual.owned()
+    assert frozenset(parts(1)) == manual.client.consumer.fetcher.pending
 
 
 def test_a_revoked_call_that_throws_acknowledges_nothing(manual):
@@ -281,12 +334,20 @@ def test_buffered_records_wait_for_the_reconciliation_check():
     assert 2 == len(driver.batches())
 
 
-def test_without_a_listener_a_revocation_needs_no_poll():
-    """Revoked partitions go at once; added ones are still applied in poll."""
-    driver = ClientDriver(listener=False, enable_auto_commit=False)
-    driver.stable({0: 0, 1: 0})
+def test_without_a_listener_a_revocation_needs_no_poll(manual_alone):
+    """Revoked partitions go at once; the assignment is still applied in poll.
+
+    The application thread ends the reconciliation itself and does not wake the background thread,
+    which acknowledges with the next event.
+    """
+    driver = manual_alone
     driver.to_own(0)
     driver.poll()
+    assert [0, 1] == driver.owned()
+    driver.poll()
+    assert [0] == driver.owned()
+    assert MemberState.ACKNOWLEDGING is driver.member
+    assert [] == driver.pending(Beat)
     driver.poll()
 
     assert [] == driver.calls

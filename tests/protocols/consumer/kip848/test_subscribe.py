@@ -63,6 +63,20 @@ def test_what_is_not_subscribed_to_any_more_is_owned_but_not_read():
     assert parts(0, topic="t") == driver.state.assignment
 
 
+def test_a_topic_that_is_subscribed_to_again_is_read_again():
+    """Nothing was revoked meanwhile."""
+    driver = reading()
+    driver.records({0: 0})
+    subscribe(driver, "t")
+    driver.poll()
+    driver.records({0: 0})
+    subscribe(driver, "t", "u")
+    driver.poll()
+    asked = [part.partition for part in driver.one(FetchRequest).partitions]
+
+    assert parts(0, topic="t") + parts(0, topic="u") == tuple(sorted(asked))
+
+
 def test_new_topics_are_asked_for_at_once():
     """And those that are still owned, which have to have names."""
     driver = reading()
