@@ -277,13 +277,13 @@ def test_q1_the_sessions_of_killed_processes_are_what_a_restart_waits_for():
 def test_a_group_that_is_stopped_commits_no_offset_of_the_old_topic():
     """O6: the advice is to stop it before the topic is deleted, and to start it afterwards."""
     text = catalogue.read("topic-recreated").replace('"2min"', '"90s"')
-    stops = "".join(
-        f'[[act]]\nclose = "billing-{number}"\nat = "55s"\nrestart_after = "20s"\n'
+    stops = [
+        f'act+={{ close = "billing-{number}", at = "55s", restart_after = "20s" }}'
         for number in range(3)
-    )
+    ]
     before, after = (
-        emulator.run(emulator.loads(each), keep_events=False)
-        for each in (text, text.replace("[[act]]", f"{stops}[[act]]", 1))
+        emulator.run(emulator.loads(text, overrides=each), keep_events=False)
+        for each in ((), stops)
     )
 
     assert {"commit of a deleted topic"} == {str(each.cause) for each in before.ledger.entries}
