@@ -346,6 +346,7 @@ def _protocol(scenario: Scenario, assignor: str, *, static: bool) -> list[str]:
 
 
 MEANT = {
+    "classic": "eager",
     "consumer": "kip848",
     "KIP-848": "kip848",
     "cooperative-sticky": "cooperative",

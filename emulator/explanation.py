@@ -130,6 +130,8 @@ def explain(
 _RECORD = re.compile(r"(.+)-(\d{1,19})[:@](\d{1,19})")
 """Topic, partition and offset of a record."""
 
+_WITHOUT_PARTITION = re.compile(r"(.+)[:@](\d{1,19})")
+
 
 def _entries(finished: Run, name: str | None) -> tuple[Entry, ...]:
     """Return the entries that are meant, the one to explain first."""
@@ -141,11 +143,30 @@ def _entries(finished: Run, name: str | None) -> tuple[Entry, ...]:
     if record := _RECORD.fullmatch(name):
         topic, partition, offset = record[1], int(record[2]), int(record[3])
         return ledger.with_record(topic, partition, offset) or _refuse_record(finished, name)
+    if record := _WITHOUT_PARTITION.fullmatch(name):
+        _refuse_without_partition(finished, record[1], int(record[2]))
     known = {entry.id for entry in ledger.entries}
     try:
         return (ledger.entry(name.upper() if name.upper() in known else name),)
     except KeyError as error:
         raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
+
+
+def _refuse_without_partition(finished: Run, topic: str, offset: int) -> None:
+    """Raise RefusedError for a record without a partition, with the entries that have its offset."""
+    partitions = {each.name: each.partitions for each in finished.scenario.topic}
+    if topic not in partitions:
+        return
+    there = [
+        f"{entry.id} ({entry.topic}-{entry.partition})"
+        for entry in finished.ledger.entries
+        if entry.topic == topic and entry.first <= offset <= entry.last
+    ]
+    raise RefusedError(
+        f"seed {finished.seed}: a record has a partition; write {topic}-PARTITION:{offset}, with a "
+        f"partition from 0 to {partitions[topic] - 1}. Entries with this offset: "
+        f"{', '.join(there[:MAX_LISTED]) or 'none'}"
+    )
 
 
 def _refuse_record(finished: Run, name: str) -> NoReturn:

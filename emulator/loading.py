@@ -292,6 +292,10 @@ def _wrong_expectations(scenario: Scenario, document: Document) -> list[Problem]
     ]
 
 
+MAX_ENTRIES = 40
+"""Entries of a table that a refusal names."""
+
+
 def _objection(name: str, scenario: Scenario) -> str:
     """Return why a name of ``[expect]`` cannot be measured; empty if it can."""
     from emulator.metrics.checks import is_expectable, split_name  # noqa: PLC0415  if it expects
@@ -305,7 +309,9 @@ def _objection(name: str, scenario: Scenario) -> str:
     entry = rest.removesuffix("]")
     if known is None or entry in known:
         return ""
-    return f"{table} has no entry {entry!r} in this scenario{hint(entry, known)}"
+    near = [each for each in known if entry and entry.lower() in each.lower()][:3]
+    meant = f"; did you mean {' or '.join(near)}?" if near else hint(entry, known)
+    return f"{table} has no entry {entry!r} in this scenario{meant} Its entries: {', '.join(known[:MAX_ENTRIES])}"
 
 
 def _entries(table: str, scenario: Scenario) -> list[str] | None:

@@ -74,6 +74,16 @@ COMPLETION_HELP: Final = {
 }
 """The help of the options of completion, by the name of the parameter."""
 
+MEANT_OPTIONS: Final = {
+    "--trace": "--perfetto",
+    "--chrome-trace": "--perfetto",
+    "--report": "--html",
+    "--output-html": "--html",
+    "--override": "--set",
+    "--runs": "--seeds",
+}
+"""Options that people look for, and those that are meant."""
+
 UNANSWERED: Final = (
     "the input ended before all questions were answered; give the answers as options, see --help"
 )
@@ -155,6 +165,8 @@ class Commands(TyperGroup):
         except BrokenPipeError:
             raise typer.Exit from None
         except Exception as error:
+            if meant := MEANT_OPTIONS.get(getattr(error, "option_name", None) or ""):
+                error.possibilities = [meant]  # type: ignore[attr-defined]  # NoSuchOption has them
             message = message_of(error)
             if message is None:
                 raise

@@ -199,7 +199,11 @@ def duplicate_key_message(text: str, reason: str) -> str:
             'or write settings_from = "FILE" in its [[group]]'
         )
     if reason.startswith("Invalid value"):
-        return reason.replace("Invalid value", "no value of TOML; a text needs quotes")
+        return reason.replace("Invalid value", f"no value of TOML; {_meant_value(text, reason)}")
+    if reason.startswith("Expected '=' after a key") and (key := _key_with_brackets(text, reason)):
+        return reason.replace(
+            "Expected '='", f"a key with brackets needs quotes, \"{key}\"; expected '='"
+        )
     found = re.search(r"at line (\d{1,9})", reason)
     if found is None or not reason.startswith("Cannot overwrite a value"):
         return reason
@@ -214,6 +218,24 @@ def duplicate_key_message(text: str, reason: str) -> str:
             )
             return reason.replace("Cannot overwrite a value", words)
     return reason
+
+
+def _meant_value(text: str, reason: str) -> str:
+    """Return what to write for a value that TOML's parser does not read."""
+    found = re.search(r"at line (\d{1,9}), column (\d{1,9})", reason)
+    lines = text.splitlines()
+    if found and 0 < int(found[1]) <= len(lines):
+        word = re.match(r"\w{0,5}", lines[int(found[1]) - 1][int(found[2]) - 1 :])
+        if word and word[0].lower() in ("true", "false"):
+            return f"write {word[0].lower()}"
+    return "a text needs quotes"
+
+
+def _key_with_brackets(text: str, reason: str) -> str:
+    """Return the key of a line that has brackets, such as that of a table of metrics; empty: it has none."""
+    _, line = line_in(text, reason)
+    key, equals, _ = line.removeprefix(": ").partition("=")
+    return key.strip() if equals and re.fullmatch(r"[\w.-]+\[[^\]\"]*\]", key.strip()) else ""
 
 
 def line_in(text: str, reason: str) -> tuple[int | None, str]:

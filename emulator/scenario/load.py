@@ -75,10 +75,27 @@ Objections = Callable[[Scenario, Document], Sequence[Problem]]
 
 
 def _checked(document: Document, source: ScenarioSource, objections: Objections) -> Scenario:
-    scenario = scenario_of(document, source)
-    if problems := objections(scenario, document):
+    def checks(scenario: Scenario, of: Document) -> list[Problem]:
+        return [*problems_of(scenario, source.module_folders), *objections(scenario, of)]
+
+    document = _with_client_files(document, source)
+    try:
+        scenario = _validated(document, source)
+    except ValidationError as error:
+        from emulator.scenario.further_problems import further_problems  # noqa: PLC0415  most files are right
+
+        found = _problems_in(error, document)
+        more = further_problems(error, found, document, source, checks)
+        raise ScenarioError(source.name, [*found, *more]) from None
+    if problems := checks(scenario, document):
         raise ScenarioError(source.name, problems)
     return scenario
+
+
+def _problems_in(error: ValidationError, document: Document) -> list[Problem]:
+    from emulator.scenario.validation_errors import problems_in  # noqa: PLC0415  most files are right
+
+    return problems_in(error, document)
 
 
 def with_lines(
@@ -93,18 +110,18 @@ def with_lines(
     if len(text) > lines.MAX_LOCATED:
         return problems
     places = act_places(text, tidy(tomllib.loads(text), text).get("fault", ()))
-    changed = tuple(_one_table(each.partition("=")[0].strip()) for each in overrides)
+    changed = tuple(_dotted(each.partition("=")[0]) for each in overrides)
     found = []
     for problem, located in zip(problems, lines.with_lines(problems, text, places), strict=True):
-        in_file = problem.path and not _one_table(problem.path).startswith(("`", *changed))
+        in_file = problem.path and not _dotted(problem.path).startswith(("`", *changed))
         one = located if in_file else problem
         found.append(replace(one, path=as_written(one.path, places)))
     return sorted(found, key=lambda problem: problem.line or 0)
 
 
-def _one_table(path: str) -> str:
-    """Return a path with the word for faults and acts that a loaded scenario has."""
-    return re.sub(r"^act\b", "fault", path)
+def _dotted(path: str) -> str:
+    """Return a path without brackets, and with the word for faults and acts that a loaded scenario has."""
+    return re.sub(r"^act\b", "fault", re.sub(r"[\[\].\"]+", ".", path.strip()).strip("."))
 
 
 def document_of(text: str, name: str, overrides: Sequence[str]) -> Document:
@@ -119,18 +136,25 @@ def document_of(text: str, name: str, overrides: Sequence[str]) -> Document:
 
 def scenario_of(document: Document, source: ScenarioSource) -> Scenario:
     """Return the scenario that a tidy document describes."""
-    if any(isinstance(group, dict) and CLIENT_FILE in group for group in _groups(document)):
-        from emulator.scenario.clients.files import with_client_files  # noqa: PLC0415  few have one
-
-        document = with_client_files(document, source)
+    document = _with_client_files(document, source)
     try:
-        scenario = Scenario.model_validate(document, context=source, by_alias=True, by_name=False)
+        scenario = _validated(document, source)
     except ValidationError as error:
-        from emulator.scenario.validation_errors import problems_in  # noqa: PLC0415  most files are right
-
-        raise ScenarioError(source.name, problems_in(error, document)) from None
+        raise ScenarioError(source.name, _problems_in(error, document)) from None
     check(scenario, source.name, source.module_folders)
     return scenario
+
+
+def _with_client_files(document: Document, source: ScenarioSource) -> Document:
+    if not any(isinstance(group, dict) and CLIENT_FILE in group for group in _groups(document)):
+        return document
+    from emulator.scenario.clients.files import with_client_files  # noqa: PLC0415  few have one
+
+    return with_client_files(document, source)
+
+
+def _validated(document: Document, source: ScenarioSource) -> Scenario:
+    return Scenario.model_validate(document, context=source, by_alias=True, by_name=False)
 
 
 def _groups(document: Document) -> tuple[Any, ...]:

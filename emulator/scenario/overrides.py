@@ -97,8 +97,26 @@ def _override(document: Document, text: str, file_text: str) -> Document:
         segments = ["fault"]  # the acts of the file are there
     changed: Document | None = _changed(Scenario, document, segments, value)
     if changed is None:
-        raise LookupError(f"no such key{_closest(document, path, segments, file_text)}")
+        meant = _with_brackets(document, path, value)
+        near = f"; write {meant}" if meant else _closest(document, path, segments, file_text)
+        raise LookupError(f"no such key{near}")
     return changed
+
+
+def _with_brackets(document: Document, path: str, value: Any) -> str:
+    """Return a path whose names have dots in place of brackets as it has to be; empty: it is none."""
+    table, *rest = path.split(".")
+    items = document.get("fault" if table == "act" else table)
+    if table not in NAMED_BY or not isinstance(items, tuple):
+        return ""
+    for end in range(1, len(rest)):
+        name, keys = ".".join(rest[:end]), rest[end:]
+        free = next((at + 1 for at, key in enumerate(keys) if key in FREE_TABLES), len(keys))
+        entry = [f"[{'.'.join(keys[free:])}"] if keys[free:] else []
+        segments = [table, f"[{name}", *keys[:free], *entry]
+        if _changed(Scenario, document, segments, value) is not None:
+            return "".join(f"{each}]" if each[0] == "[" else f".{each}" for each in segments)[1:]
+    return ""
 
 
 LISTS = ("act", "fault", "group", "topic")

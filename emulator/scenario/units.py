@@ -96,12 +96,26 @@ def parse_rate(text: str) -> float:
     """
     number, slash, unit = text.partition("/")
     if not slash:
-        raise ValueError(f"a unit is missing; allowed is {RATE_ALLOWED}")
+        raise ValueError(f"a unit is missing; allowed is {RATE_ALLOWED}{_meant_rate(text)}")
     numerator, denominator, rest = _number(number.strip(), RATE_ALLOWED)
     if rest:
         raise ValueError(f"not a rate; allowed is {RATE_ALLOWED}")
     rate = numerator * US_PER_S / (denominator * _unit(unit.strip(), TIME_UNITS, RATE_ALLOWED))
     return bounded_rate(rate)
+
+
+_SPOKEN_RATE = re.compile(r"\s*(\d[\d.]{0,18})\s*(?:records?\s*)?(?:per|an?|each)\s+(\w{1,20})\s*")
+
+
+def _meant_rate(text: str) -> str:
+    """Return the rate that is probably meant, as the end of a message; empty: it is not known.
+
+    >>> _meant_rate("300 per sec"), _meant_rate("300")
+    ('; did you mean "300/s"?', '')
+    """
+    found = _SPOKEN_RATE.fullmatch(text)
+    unit = found and MEANT_UNITS.get(found[2], found[2])
+    return f'; did you mean "{found[1]}/{unit}"?' if found and unit in TIME_UNITS else ""
 
 
 def bounded_rate(rate: float) -> float:
