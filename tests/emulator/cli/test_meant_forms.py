@@ -32,7 +32,7 @@ def test_a_path_or_a_value_that_is_nearly_right(tmp_path, given, said):
 
 def test_a_wrong_override_of_an_expectation_blames_no_line_of_the_file(tmp_path):
     """With dots or brackets; a wrong one of the file has its line."""
-    path = written(tmp_path, CRASH + "reprocessed = \"<= 900\"\n")
+    path = written(tmp_path, CRASH + 'reprocessed = "<= 900"\n')
     for given in ("expect.reprocesed=0", "expect[reprocesed]=0"):
         assert f"{path}: expect[reprocesed]" in rebalance("run", path, "--set", given).err
 

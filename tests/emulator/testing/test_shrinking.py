@@ -108,3 +108,42 @@ def test_the_search_ends_at_its_time_limit():
 
     assert not found.complete
     assert played == []
+
+
+WIDE = """
+title = "a crash of the last of eight"
+topic = [{ name = "orders", partitions = 24, rate = "20/s" }]
+fault = [
+    { crash = "billing-7", at = "14s" },
+    { cut = ["billing-6", "brokers"], at = "40s", for = "1s" },
+]
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 8
+work = "3ms"
+"""
+
+
+def test_members_and_partitions_shrink_together_though_a_fault_names_the_last_member():
+    """It happens to the last one that is left; a failure needs two of twelve partitions each."""
+    played = []
+
+    def fails(scenario, _):
+        members, partitions = len(scenario.group[0].members), scenario.topic[0].partitions
+        played.append(members * partitions)
+        crashes = any(fault.verb == "crash" for fault in scenario.fault)
+        return crashes and members >= 2 and partitions >= 3 * members
+
+    found = smallest(
+        emulator.loads(WIDE), 0, fails, folder=Path(), limit_s=20.0, expect={"lost": "0"}
+    )
+    scenario = emulator.loads(found.text)
+    (group,), (topic,), (fault,) = scenario.group, scenario.topic, scenario.fault
+
+    assert found.complete
+    assert (2, 6) == (len(group.members), topic.partitions)
+    assert ("crash", "billing-1") == (fault.verb, fault.member)
+    assert max(played) < 8 * 24 / 2  # no run is as dear as the whole scenario
+    assert len(played) <= found.tried  # some contradict themselves
