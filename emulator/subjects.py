@@ -276,6 +276,7 @@ def _work(group: Group, load: Load | None, scenario: Scenario) -> dict[str, Any]
     at_a_time, _ = concurrency(group)
     usual_us = max([*work.values(), *times.values()])
     return {
+        "queue": 0 if group.pool is None else group.pool.queue,
         "work_us": usual_us,
         "slowest_us": slowest_us(group, scenario, usual_us),
         "work_by_topic": times,

@@ -7,9 +7,9 @@ from typing import Final
 
 from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, consumer
 from emulator.advice.situation import Situation, round_up
-from emulator.report.wording import counted
+from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import REMOTE_ASSIGNOR
-from emulator.scenario.resolution import rates_of
+from emulator.scenario.resolution import rates_of, topics_of
 
 
 def more_members(situation: Situation) -> Draft | None:
@@ -37,6 +37,51 @@ def _members(situation: Situation, value: int, why: str) -> Draft:
     """Return the change of a group to a number of members."""
     group = situation.group.id
     return Draft(why, (f"members of {group}: {value}",), (f"group[{group}].members={value}",))
+
+
+def larger_queue(situation: Situation) -> Draft | None:
+    """A queue for what arrives while the slowest record is processed, with a margin."""
+    pool, facts = situation.group.pool, situation.facts
+    if pool is None:
+        return None
+    slowest_s = situation.slowest_record_s
+    value = round_up(facts.arrival_per_s * slowest_s * MARGIN)
+    if value <= pool.queue:
+        return None
+    why = (
+        f"{facts.arrival_per_s:,.0f} records arrive per second, the slowest takes {duration(slowest_s)}, and a "
+        f"consumer holds at most {counted(pool.queue, 'record')}."
+    )
+    what = f"records that a consumer holds for its workers: {value}"
+    return Draft(why, (what,), (f"group[{situation.group.id}].handler.queue={value}",))
+
+
+def more_partitions(situation: Situation) -> Draft | None:
+    """Partitions, and members, that can process what arrives, with a margin; the records stay the same.
+
+    Only for one topic with a steady rate and without keys: where its records would go is not known else.
+    """
+    load, topics = situation.load, topics_of(situation.group, situation.scenario)
+    if load is None or load.hottest_arrival <= 0 or len(topics) != 1:
+        return None
+    topic = topics[0]
+    if not isinstance(topic.rate, float) or topic.keys is not None or topic.skew:
+        return None
+    value = round_up(load.arrival * MARGIN / load.fastest)
+    if value <= topic.partitions:
+        return None
+    members = max(load.members, value)
+    path, rate = f"topic[{topic.name}]", load.arrival / value
+    settings = [f"partitions of {topic.name}: {value}, for the same records"]
+    overrides = [f"{path}.partitions={value}", f"{path}.rate={rate:.6g}/s"]
+    if members > load.members:
+        settings.append(f"members of {situation.group.id}: {members}")
+        overrides.append(f"group[{situation.group.id}].members={members}")
+    why = (
+        f"{load.arrival:,.0f} records arrive per second, and a member processes {load.fastest:,.3g}: "
+        f"{topic.partitions} partitions keep at most as many members busy."
+    )
+    return Draft(why, tuple(settings), tuple(overrides))
 
 
 def larger_transactions(situation: Situation) -> Draft | None:
@@ -208,7 +253,9 @@ OF_FAILING: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
 LOAD_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
     "capacity-behind": (("members-to-catch-up", members_to_catch_up),),
     "fewer-members": (("fewer-members", fewer_members),),
+    "larger-queue": (("larger-queue", larger_queue),),
     "more-members": (("more-members", more_members),),
+    "more-partitions": (("more-partitions", more_partitions),),
     "range-by-topic": (("range-by-topic", range_by_topic),),
     "split-hot-key": (("split-hot-key", split_hot_key),),
     "spread-partitions": (("balance-over-topics", balance_over_topics),),

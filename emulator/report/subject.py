@@ -94,6 +94,9 @@ class GroupFacts:
     handler: str = ""
     """Its pool of workers, in words; empty: each member processes its records one by one."""
 
+    queue: int = 0
+    """Records that its pool of workers holds at most; 0: it has no pool."""
+
     repeats_batches: bool = False
     """Whether its batch listener throws exceptions that do not name the failed record."""
 

@@ -45,11 +45,15 @@ ADVISED = [
     ("n2-lost-sync-kept", "shorter-request-timeout", "downtime_max_s", 31),
     ("d5-revoke-listener-throws", "catch-in-listener", "reprocessed", 0),
     ("f5-clients-side-by-side", "shorter-session", "downtime_max_s", 15),
+    ("g4-replicas-and-partitions", "more-members", "backlog", 10),
     ("i6-new-group-id-at-each-start", "keep-group-id", "processed_by_both", 480),
     ("o2-expansion-with-other-clients", "reset-to-earliest", "lost", 0),
     ("o6-topics-come-and-go", "cooperative", "reprocessed", 0),
     ("p4-old-generation-rejoins", "longer-session", "reprocessed", 0),
     ("p5-sync-answer-lost", "commit-on-revoke", "reprocessed", 0),
+    ("s2-workers-or-processes", "commit-more-often", "reprocessed", 10),
+    ("s3-pool-slower-than-threads", "larger-queue", "backlog", 300),
+    ("s5-more-members-than-partitions", "more-partitions", "backlog", 10),
     ("u5-join-before-the-commit", "commit-on-revoke", "reprocessed", 0),
 ]
 """Name, the change that the hints recommend, the metric of the situation, and what the change leaves."""

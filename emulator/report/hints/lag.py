@@ -80,6 +80,8 @@ def lag_grows(
 ) -> Iterator[Given]:
     """Yield the hints for a group whose lag grows although its members could process what arrives."""
     numbers = verdict.numbers
+    if group.queue and numbers["busiest"] < BUSY:
+        yield from _larger_queue(group)
     yield from _failing(numbers)
     if "late_per_s" in numbers:
         yield from _late(numbers, group)
@@ -117,6 +119,19 @@ def lag_grows(
             f"members, and those with more of them have no time left: run "
             f"{int(numbers['even_members'])} members, or a number of partitions that the members "
             f"divide.",
+        )
+
+
+def _larger_queue(group: GroupFacts) -> Iterator[Given]:
+    """Yield the hint for workers that are idle while one slow record can fill the queue of their pool."""
+    slowest_s = group.slowest_us / 1_000_000
+    arriving = group.arrival_per_s * slowest_s
+    if arriving > group.queue:
+        yield Given(
+            "larger-queue",
+            f"Let a consumer hold more than {counted(group.queue, 'record')}: while one record takes "
+            f"{duration(slowest_s)}, {arriving:,.0f} arrive, and those behind it in their partition fill the "
+            f"queue, so that workers of other partitions get none.",
         )
 
 

@@ -92,6 +92,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
         ),
     },
     VerdictId.LAG_GROWS: {
+        "larger-queue": (
+            "Let a consumer hold more records for its pool of workers: those behind a slow record fill the "
+            "queue, and workers of other partitions get none."
+        ),
         "forward-failing": (
             "Send records that take long or fail to a retry topic or a dead letter topic, or try again "
             "less often and after shorter waits: the records behind them wait."

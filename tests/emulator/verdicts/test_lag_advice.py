@@ -102,3 +102,55 @@ def test_members_that_the_group_keeps_from_working_get_no_hint_on_polls():
 
     assert "session-above-assignor" in hints
     assert "less-waiting" not in hints
+
+
+def test_a_queue_for_what_arrives_beside_a_slow_record_ends_the_lag():
+    """larger-queue: twelve workers, and twelve records of which most wait behind slow ones."""
+    advice = emulator.advise("s3-pool-slower-than-threads", 1, jobs=1)
+    after = changed_by(advice, "larger-queue")
+
+    assert "larger-queue" in {hint.id for hint in advice.hints}
+    assert VerdictId.LAG_GROWS in problems(advice.run)
+    assert not problems(after)
+    assert after.metrics["backlog"] < 300 < advice.run.metrics["backlog"]
+
+
+def test_a_queue_that_holds_what_arrives_is_not_the_reason():
+    """Workers without records, and a queue with room for more."""
+    numbers = {"busiest": 0.3, "idlest": 0.1, "failing": 0.0, "failed": 0}
+    numbers |= {"topics": 1, "even_members": 0}
+    grows = Verdict(id=VerdictId.LAG_GROWS, sentence="", numbers=numbers)
+    group = subject_of(load_named("s3-pool-slower-than-threads")).groups[0]
+
+    assert "larger-queue" in {each.id for each in lag_grows(grows, group, ())}
+    for changed in (replace(group, queue=500), replace(group, queue=0)):
+        assert "larger-queue" not in {each.id for each in lag_grows(grows, changed, ())}
+    busy = replace(grows, numbers={**numbers, "busiest": 0.95})
+    assert "larger-queue" not in {each.id for each in lag_grows(busy, group, ())}
+
+
+def test_partitions_for_the_members_that_are_idle_end_the_overload():
+    """more-partitions: the same records in 15 partitions instead of 10, for thirty members."""
+    advice = emulator.advise("s5-more-members-than-partitions", 1, jobs=1)
+    after = changed_by(advice, "more-partitions")
+
+    assert VerdictId.OVERLOAD in problems(advice.run)
+    assert not problems(after)
+    assert after.metrics["backlog"] < 50 < advice.run.metrics["backlog"]
+    assert after.metrics["processed"] > advice.run.metrics["processed"]
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "topic[orders].keys={ count = 100 }",
+        "topic[orders].skew=[2]",
+        'topic[orders].rate={ poisson = "10/s" }',
+    ],
+)
+def test_partitions_are_not_added_where_it_is_not_known_what_they_would_get(override):
+    """Keys, skewed and random rates."""
+    overrides = [override]
+    advice = emulator.advise("s5-more-members-than-partitions", 1, overrides=overrides, jobs=1)
+
+    assert "more-partitions" not in {change.id for change in advice.changes}
