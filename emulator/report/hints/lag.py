@@ -80,8 +80,7 @@ def lag_grows(
 ) -> Iterator[Given]:
     """Yield the hints for a group whose lag grows although its members could process what arrives."""
     numbers = verdict.numbers
-    if group.queue and numbers["busiest"] < BUSY:
-        yield from _larger_queue(group)
+    yield from _larger_queue(numbers, group)
     yield from _failing(numbers)
     if "late_per_s" in numbers:
         yield from _late(numbers, group)
@@ -122,11 +121,11 @@ def lag_grows(
         )
 
 
-def _larger_queue(group: GroupFacts) -> Iterator[Given]:
+def _larger_queue(numbers: Mapping[str, float], group: GroupFacts) -> Iterator[Given]:
     """Yield the hint for workers that are idle while one slow record can fill the queue of their pool."""
     slowest_s = group.slowest_us / 1_000_000
     arriving = group.arrival_per_s * slowest_s
-    if arriving > group.queue:
+    if numbers["busiest"] < BUSY and 0 < group.queue < arriving:
         yield Given(
             "larger-queue",
             f"Let a consumer hold more than {counted(group.queue, 'record')}: while one record takes "
