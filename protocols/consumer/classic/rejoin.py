@@ -84,11 +84,25 @@ def _failed(
     match failed.reaction:
         case Reaction.AT_ONCE:
             return advance(state, consumer, now, poll_until_us)
+        case Reaction.LATER if _waits_for_fetch(consumer):
+            return Step(state)
         case Reaction.LATER:
             pause = now + consumer.settings.retry_backoff_ms * MS
             return Step(state, (SetTimer(RETRY, pause),))
         case Reaction.THROW:
             return Step(state, (Return(Failed(failed.exception, failed.error, failed.message)),))
+
+
+def _waits_for_fetch(consumer: Consumer) -> bool:
+    """Return whether poll waits for the response to a fetch before it joins again.
+
+    Otherwise it waits for ``retry.backoff.ms``: without a request in flight, or while a position is
+    missing (``ConsumerNetworkClient.poll``, ``ClassicKafkaConsumer.pollForFetches``). Clients that
+    return no records while they join wait for that time, too.
+    """
+    if not consumer.profile.records_while_joining or not consumer.fetcher.in_flight:
+        return False
+    return consumer.positions.all_reading()
 
 
 # -- prepare -------------------------------------------------------------------------------------

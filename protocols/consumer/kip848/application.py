@@ -37,6 +37,7 @@ from protocols.consumer.record_order import in_record_order
 from protocols.consumer.requests import take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
+from protocols.messages import UNKNOWN_GENERATION
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -283,12 +284,16 @@ def _has_left(state: ClientState) -> bool:
 
 
 def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Make the last listener call: revoked, or lost if the member is outside the group."""
+    """Make the last listener call: revoked, also if the member was removed and has not polled since.
+
+    The Java client asks its ``groupMetadata`` for the epoch (``runRebalanceCallbacksOnClose``).
+    """
     closing = state.app
     assert isinstance(closing, Closing)
     if not state.assignment or not consumer.listener or consumer.assigned is not None:
         return _leave_group(state, consumer, closing, now)
-    listener = "revoked" if state.member.epoch > 0 else "lost"
+    epoch = state.member.epoch if consumer.profile.in_background else state.last_epoch
+    listener = "revoked" if epoch > 0 else "lost"
     needed = CallbackNeeded(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
     calling = Calling(needed, (), closing)
     return Step(replace(state, app=calling), (Call(listener, needed.partitions),))
@@ -331,7 +336,8 @@ def _unsubscribing(
         return Step(replace(state, app=OUTSIDE), (Return(failed),))
     if now < app.deadline_us and not _has_left(state):
         return Step(state)
-    return Step(replace(state, app=OUTSIDE), (Return(OUTSIDE),))
+    left = replace(state, app=OUTSIDE, last_epoch=UNKNOWN_GENERATION)
+    return Step(left, (Return(OUTSIDE),))
 
 
 class Taking:

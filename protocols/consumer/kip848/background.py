@@ -37,7 +37,7 @@ from protocols.consumer.kip848.threads import (
 )
 from protocols.consumer.lookup import LOOKUP, Known, Unknown, back_off_lookup
 from protocols.consumer.offset_fetcher import on_response
-from protocols.consumer.reader import MS
+from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import (
     REQUESTS,
     fail_requests,
@@ -282,7 +282,11 @@ def on_coordinator_found(
         return Step(state)
     if response.error is not ErrorCode.NONE:
         return on_lookup_failed(state, consumer, now)
-    return Step(replace(state, coordinator=Known(response.node_id)), (CancelTimer(LOOKUP),))
+    again_us = (
+        now if consumer.profile.in_background else now + backoff_us(consumer, "lookup", 0, now)
+    )
+    found = Known(response.node_id, again_us)
+    return Step(replace(state, coordinator=found), (CancelTimer(LOOKUP),))
 
 
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -302,7 +306,7 @@ def on_disconnected(
     broker = broker_of(node)
     if node == coordinator_node(broker):
         step = Step(state)
-        if state.coordinator == Known(broker):
+        if isinstance(state.coordinator, Known) and state.coordinator.broker == broker:
             step = mark_unknown(state, "connection lost", now)
         return step.then(lambda s: _lose(s, consumer, broker, now))
     return on_data_connection_lost(

@@ -116,7 +116,7 @@ def _moments(commit: Commit, now: int) -> list[int]:
 def _send_or_wait(
     state: ClientState, consumer: Consumer, commit: Commit, now: int
 ) -> Step[ClientState]:
-    if commit.deadline_us is not None and now >= commit.deadline_us:
+    if _expires(state, consumer, commit, now):
         return _end(state, consumer, commit, ErrorCode.REQUEST_TIMED_OUT, now)
     last = makes_last_calls(state.app)
     if not isinstance(state.coordinator, Known):
@@ -125,6 +125,20 @@ def _send_or_wait(
     elif last or now >= commit.retry_us:
         return _send(state, consumer, commit, now)
     return Step(replace(state, commits=(*state.commits, commit)))
+
+
+def _expires(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> bool:
+    """Return whether a commit that waits ends because of its deadline.
+
+    In the Java client only one that has failed before does, once the coordinator is known: after
+    commitSync has thrown, its first attempt is still sent (``RetriableRequestState.maybeExpire``).
+    """
+    if commit.deadline_us is None or now < commit.deadline_us:
+        return False
+    if consumer.profile.in_background:
+        return True
+    is_known = isinstance(state.coordinator, Known)
+    return commit.attempt > 0 and is_known and not makes_last_calls(state.app)
 
 
 def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:

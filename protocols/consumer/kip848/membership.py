@@ -73,6 +73,8 @@ def on_heartbeat_success(
     if outside or response.member_epoch < 0:
         return Step(state)
     member = member._replace(epoch=response.member_epoch)
+    if response.member_epoch > 0:
+        state = replace(state, last_epoch=response.member_epoch)
     if response.assignment is None or not member.state.takes_assignments:
         return Step(state.becoming(member))
     return _take_assignment(state, member, by_id(response.assignment))

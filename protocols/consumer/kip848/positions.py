@@ -85,16 +85,13 @@ def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     waiting = [fetch for fetch in step.state.pending_offset_fetches if fetch.number is None]
     if not waiting:
         return step
-    next_us = min(min(fetch.retry_us, fetch.deadline_us) for fetch in waiting)
-    return step.also(SetTimer(OFFSETS, next_us))
+    return step.also(SetTimer(OFFSETS, min(fetch.retry_us for fetch in waiting)))
 
 
 def _send_if_due(
     state: ClientState, consumer: Consumer, fetch: PendingOffsetFetch, now: int
 ) -> Step[ClientState]:
-    """Send an OffsetFetch with the current member epoch; give it up after its deadline."""
-    if now >= fetch.deadline_us:
-        return Step(_with_fetch(state, fetch, None))
+    """Send an OffsetFetch with the current member epoch, unless its back-off runs."""
     if now < fetch.retry_us:
         return Step(state)
     member = state.member.epoch > 0
@@ -189,7 +186,8 @@ def on_fetch_failed(
 ) -> Step[ClientState]:
     """Retry after the back-off; if the error is not retriable, poll throws it.
 
-    A member with a stale epoch retries with its current one.
+    A member with a stale epoch retries with its current one. After the deadline of the request a
+    poll event has to make another one (``CommitRequestManager.handleGroupLevelError``).
     """
     fetch = _in_flight(state, number)
     if fetch is None:
@@ -202,7 +200,7 @@ def on_fetch_failed(
         return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))
     retry = now + backoff_us(consumer, "offsets", fetch.attempt, now)
     again = PendingOffsetFetch(fetch.partitions, fetch.deadline_us, None, fetch.attempt + 1, retry)
-    state = _with_fetch(state, fetch, again)
+    state = _with_fetch(state, fetch, again if now < fetch.deadline_us else None)
     if error in LOSES_COORDINATOR:
         return mark_unknown(state, f"OffsetFetch answered {error.name}", now)
     return Step(state)

@@ -47,11 +47,13 @@ def ask(
 def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]:
     """Mark the coordinator unknown, to look it up at once (``markCoordinatorUnknown``).
 
+    Only a back-off after the response that named it may still run (``RequestState.canSendRequest``).
     Unlike in the classic client the connection stays open, so requests in flight get responses.
     """
-    if isinstance(state.coordinator, Unknown):
+    known = state.coordinator
+    if isinstance(known, Unknown):
         return Step(state)
-    after = replace(state, coordinator=Unknown(retry_us=now))
+    after = replace(state, coordinator=Unknown(retry_us=max(now, known.again_us)))
     return Step(after, (Report(CoordinatorLost(reason=reason)),))
 
 

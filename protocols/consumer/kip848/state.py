@@ -292,6 +292,9 @@ class ClientState:
 
     member_id: str
     member: Membership = NO_MEMBER
+    last_epoch: int = UNKNOWN_GENERATION
+    """The epoch that ``groupMetadata()`` shows: the last one of a member, also of one that was removed."""
+
     coordinator: Known | Unknown = NEVER_LOOKED_UP
     subscribed: tuple[str, ...] | None = ()
     """Topics of the subscription, or those its pattern matches, sorted; None: unsubscribed."""

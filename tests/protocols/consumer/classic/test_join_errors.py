@@ -279,6 +279,20 @@ def test_a_sync_overtaken_by_the_next_rebalance_keeps_what_the_member_owns():
     assert driver.pending(JoinGroupRequest)
 
 
+def test_a_cooperative_member_that_reads_joins_again_after_its_fetch_response():
+    """Its poll waits for the fetch in flight, not for the back-off; an empty response ends that, too."""
+    driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.stable()
+    driver.learn()
+    driver.poll(10_000)
+    driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance(450)
+    assert [] == driver.pending(JoinGroupRequest)
+    driver.records({})
+
+    assert driver.one(JoinGroupRequest).member_id
+
+
 def test_a_join_answer_with_success_names_the_member():
     """The id in the answer becomes the member's id, also one it did not have (static restarts)."""
     driver = ClientDriver(group_instance_id="i-1")

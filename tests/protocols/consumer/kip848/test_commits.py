@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.calls import CommitResult
+from protocols.consumer.calls import CommitResult, ExceptionName
 from protocols.consumer.kip848.periods import is_at_rest
 from protocols.facts import CommitAnswered, CommitSent
 from protocols.messages import OffsetCommitRequest, pairs_of
@@ -121,6 +121,22 @@ def test_commit_sync_without_a_coordinator_waits_for_one(driver):
     driver.committed()
 
     assert CommitResult(offsets({0: 9})) == driver.returned[-1]
+
+
+def test_a_commit_that_was_never_sent_leaves_after_commit_sync_has_thrown(driver):
+    """Its time is over before a coordinator is found; nothing has failed, so nothing drops it."""
+    driver.coordinator = None
+    driver.disconnect()
+    driver.commit_sync({0: 9})
+    driver.advance(61_000)
+    assert CommitResult(offsets({0: 9}), ExceptionName.TIMEOUT) == driver.returned[-1]
+    driver.coordinator = 1
+    driver.advance(2_000)
+
+    assert offsets({0: 9}) == driver.one(OffsetCommitRequest).offsets
+    driver.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance(2_000)
+    assert [] == driver.pending(OffsetCommitRequest)
 
 
 def test_commit_sync_ends_after_asynchronous_commits_before_it(driver):

@@ -362,14 +362,14 @@ def test_close_waits_for_asynchronous_commits():
     assert Closed() == driver.returned[-1]
 
 
-def test_closing_a_fenced_member_loses_what_it_owned(driver):
-    """It has nothing to revoke and sends no heartbeat."""
+def test_closing_a_fenced_member_calls_revoked_for_what_it_owned(driver):
+    """The last epoch that groupMetadata() shows counts; no heartbeat is sent."""
     driver.beat_due()
     driver.refused(ErrorCode.UNKNOWN_MEMBER_ID)
     driver.close()
     driver.committed(ErrorCode.UNKNOWN_MEMBER_ID)
 
-    assert [("lost", (0, 1))] == driver.calls
+    assert [("revoked", (0, 1))] == driver.calls
     assert [] == driver.pending(Beat)
     assert Closed() == driver.returned[-1]
 
