@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.kip848.state import MemberState
 from protocols.consumer.lookup import Known, Unknown
-from protocols.messages import ConsumerGroupHeartbeatRequest, FindCoordinatorRequest
+from protocols.messages import ConsumerGroupHeartbeatRequest
 from protocols.messages.errors import ErrorCode
 
 from .driver import MEMBER, Beat, ClientDriver, ids
@@ -115,19 +115,6 @@ def test_a_good_answer_ends_the_back_off(driver):
     driver.refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
     assert 100 == driver.advance_until(Beat)
-
-
-def test_a_coordinator_that_moved_again_is_looked_up_after_a_back_off(driver):
-    """Lookups back off after a success, too: metadata that are behind are not asked in a loop."""
-    driver.beat_due()
-    lookups = driver.ever(FindCoordinatorRequest)
-    driver.refused(ErrorCode.NOT_COORDINATOR)
-    assert len(lookups) + 1 == len(driver.ever(FindCoordinatorRequest))
-    driver.refused(ErrorCode.NOT_COORDINATOR)
-    assert len(lookups) + 1 == len(driver.ever(FindCoordinatorRequest))
-    driver.advance(100)
-
-    assert len(lookups) + 2 == len(driver.ever(FindCoordinatorRequest))
 
 
 @pytest.mark.parametrize("error", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
