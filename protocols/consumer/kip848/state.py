@@ -145,7 +145,8 @@ class Reconciling(NamedTuple):
 class AbortedReconciliation(NamedTuple):
     """A reconciliation of a member that was fenced or left while it ran.
 
-    It ends with the step that it waits for; its assignment is not applied.
+    It ends with the step that it waits for. The application may still apply its assignment, which is
+    not acknowledged.
     """
 
     stage: Stage

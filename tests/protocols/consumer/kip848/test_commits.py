@@ -49,6 +49,14 @@ def test_commit_sync_of_everything_covers_all_positions(driver):
     assert offsets({0: 8, 1: 4}) == tuple(sorted(driver.one(OffsetCommitRequest).offsets))
 
 
+def test_commit_async_of_everything_covers_all_positions(driver):
+    """The same without waiting."""
+    driver.hand({0: 5})
+    driver.commit_async()
+
+    assert offsets({0: 8, 1: 4}) == tuple(sorted(driver.one(OffsetCommitRequest).offsets))
+
+
 REFUSED = [
     (ErrorCode.STALE_MEMBER_EPOCH, "CommitFailedException"),
     (ErrorCode.UNKNOWN_MEMBER_ID, "CommitFailedException"),
