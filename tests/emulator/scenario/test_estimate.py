@@ -59,7 +59,7 @@ def test_an_autoscaler_starts_members_or_stops_them():
     shrinks = lifetimes(load("g2-scale-down-kills"))
 
     assert [1] * 16 == [life.starts for life in grows.values()]
-    assert 7 < sum(life.living_us for life in grows.values()) / 480_000_000 < 10
+    assert 7 < sum(life.living_us for life in grows.values()) / 300_000_000 < 10
     assert 4 < sum(life.living_us for life in shrinks.values()) / 900_000_000 < 5
 
 
