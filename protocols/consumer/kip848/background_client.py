@@ -257,7 +257,8 @@ class BackgroundClient:
             fetcher.assign(tp for tp in after.assignment if tp not in waiting)
             if self.consumer.store is not None:
                 self.consumer.store.assign(after.assignment)
-        fetcher.pending = membership.unread_partitions(after, self.consumer)
+        if membership.changes_unread(before, after):
+            fetcher.pending = membership.unread_partitions(after, self.consumer)
         fetcher.revoking = isinstance(after.member.reconciling, Reconciling)
         return step.effects
 

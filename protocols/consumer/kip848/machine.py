@@ -343,7 +343,7 @@ class Client:
         if after.assignment is not before.assignment or after.awaiting is not before.awaiting:
             waiting = frozenset(after.awaiting)
             fetcher.assign(tp for tp in after.assignment if tp not in waiting)
-        if _changes_unread(before, after):
+        if membership.changes_unread(before, after):
             fetcher.pending = membership.unread_partitions(after, self.consumer)
         return step.effects
 
@@ -359,12 +359,3 @@ class Client:
         assert len(set(state.assignment)) == len(state.assignment)
         assert (state.events_us is None) == (not state.events)
         assert all(number < state.reads.next_correlation_id for number in state.in_flight)
-
-
-def _changes_unread(before: ClientState, after: ClientState) -> bool:
-    """Return whether partitions may be read that were not, or the reverse."""
-    return (
-        after.pending is not before.pending
-        or after.assignment is not before.assignment
-        or after.subscribed is not before.subscribed
-    )

@@ -322,6 +322,15 @@ def unread_partitions(state: ClientState, consumer: Consumer) -> frozenset[Topic
     return state.pending.union(gone)
 
 
+def changes_unread(before: ClientState, after: ClientState) -> bool:
+    """Return whether :func:`unread_partitions` may differ between two states."""
+    return (
+        after.pending is not before.pending
+        or after.assignment is not before.assignment
+        or after.subscribed is not before.subscribed
+    )
+
+
 def refresh_subscription(state: ClientState, consumer: Consumer) -> ClientState:
     """Apply new metadata: a pattern that the client evaluates may match other topics."""
     known = state.metadata
