@@ -310,8 +310,10 @@ def _objection(name: str, scenario: Scenario) -> str:
     if known is None or entry in known:
         return ""
     near = [each for each in known if entry and entry.lower() in each.lower()][:3]
-    meant = f"; did you mean {' or '.join(near)}?" if near else hint(entry, known)
-    return f"{table} has no entry {entry!r} in this scenario{meant} Its entries: {', '.join(known[:MAX_ENTRIES])}"
+    quoted = " or ".join(f'"{each}"' for each in near)
+    meant = f"; did you mean {quoted}?" if near else hint(entry, known) or "."
+    entries = ", ".join(known[:MAX_ENTRIES])
+    return f"{table} has no entry {entry!r} in this scenario{meant} Its entries: {entries}"
 
 
 def _entries(table: str, scenario: Scenario) -> list[str] | None:

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
-from emulator.commit_facts import commit_kinds, describe_commits
 from emulator.loading import LoadedScenario
 from emulator.playing import Run
 from emulator.report.subject import (
     COOPERATIVE_STICKY,
-    OWN_HANDLER,
     SET_BY_BROKERS,
+    Commits,
     FinishedRun,
     GroupFacts,
     Subject,
 )
-from emulator.report.wording import counted, duration
+from emulator.report.wording import duration
 from emulator.scenario import deploys
 from emulator.scenario.estimates.loads import Load, loads_of
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import (
     BatchListener,
+    CommitPolicy,
     Group,
     Member,
     OwnHandler,
@@ -37,6 +37,7 @@ from emulator.scenario.model import (
 from emulator.scenario.resolution import (
     broker_settings,
     client_of,
+    commit_policy,
     concurrency,
     consumer_settings,
     deviations_in,
@@ -46,7 +47,7 @@ from emulator.scenario.resolution import (
     work_of,
 )
 from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
-from emulator.scenario.units import US_PER_S, format_moment
+from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
 from protocols.consumer.clients import profile_of
@@ -226,12 +227,9 @@ def _facts(
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits=describe_commits(group, first),
-        framework=_describe_framework(group),
-        handler=_describe_handler(group),
+        commits=_describe_commits(group, first),
         repeats_batches=isinstance(group.handler, BatchListener) and not group.handler.names_failed,
-        autoscaler=_describe_autoscaler(group),
-        commit_kinds=commit_kinds(group, first),
+        commit_kinds=_commit_kinds(group, first),
         clients=clients,
         can_cooperate=all(COOPERATIVE_STICKY in profile_of(c).assignors.values() for c in clients),
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
@@ -245,6 +243,7 @@ def _facts(
         grace_us=deploys.shortest_grace_us(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
         **_work(group, load, scenario),
+        **_unusual(group),
         listener_us=mean_us(group.listener),
         **_load(load),
         settings=_in_force(settings, brokers),
@@ -284,49 +283,13 @@ def _work(group: Group, load: Load | None, scenario: Scenario) -> dict[str, Any]
     }
 
 
-PLACES = {"topic", "partition", "offset", "every", "share", "key"}  # of a rule of failing records
+def _unusual(group: Group) -> dict[str, Any]:
+    """Return the facts about a framework, an autoscaler and a handler; empty for a plain poll loop."""
+    if group.framework is None and group.autoscaler is None and group.handler is None:
+        return {}
+    from emulator.handler_facts import handler_facts  # noqa: PLC0415  few groups have one
 
-
-def _describe_framework(group: Group) -> str:
-    """Return the framework of a group with what it sets, or its batch listener; empty without them."""
-    if group.framework is None:
-        return "" if group.handler is None or not group.is_serial else "batch listener"
-    from emulator.scenario.clients.frameworks import FRAMEWORKS, summary  # noqa: PLC0415  few groups have one
-
-    rules = tuple(rule.model_dump(include=PLACES, exclude_none=True) for rule in group.poison)
-    own = {"id": group.id, "topics": group.topics, "members": group.members}
-    own |= {"poison": rules} if "poison" in FRAMEWORKS[group.framework] else {}
-    bare = Group.model_validate({**own, "framework": group.framework})
-    replaced = {key for key in Group.model_fields if getattr(group, key) != getattr(bare, key)}
-    return summary(group.framework, replaced if rules else replaced | {"poison"})
-
-
-def _describe_autoscaler(group: Group) -> str:
-    """Return the autoscaler of a group in words; empty without one."""
-    scaler = group.autoscaler
-    if scaler is None:
-        return ""
-    from emulator.scenario.estimates.lifetimes import first_members  # noqa: PLC0415  few groups need it
-
-    first = len(first_members(group))
-    static = "static " if group.static else ""
-    of_each = "" if group.threads == 1 else f", {group.threads} in each process,"
-    return (
-        f"{first} {static}members{of_each} and an autoscaler ({scaler.kind}, {scaler.min_replicas} to "
-        f"{scaler.max_replicas} replicas, one for a lag of {scaler.lag_threshold:,})"
-    )
-
-
-def _describe_handler(group: Group) -> str:
-    if isinstance(group.handler, OwnHandler):
-        return f"{OWN_HANDLER} {group.handler.code}"
-    pool = group.pool
-    if pool is None:
-        return ""
-    order = {"partition": "by partition", "key": "by key", "none": "in any order"}[pool.order]
-    drain = {"none": "", "running": ", drained", "all": ", drained with their queue"}[pool.drain]
-    more = " and continued after a revocation" if pool.revoked == "continue" else ""
-    return f"{counted(pool.workers, 'worker')} {order}{drain}{more}"
+    return handler_facts(group)
 
 
 def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, Any]:
@@ -342,3 +305,77 @@ def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, 
 def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tuple[str, ...]:
     """Return the assignor that the coordinator runs if all members request the same one."""
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
+
+
+def _commit_kinds(group: Group, member: Member) -> frozenset[Commits]:
+    """Return how a member commits: the call, and more about it."""
+    policy = commit_policy(group, member)
+    if _is_off(group, member):
+        return frozenset({Commits.NONE, *([Commits.STORED_ONLY] if policy.call == "store" else [])})
+    return frozenset(_kinds(policy, background=_in_background(group)))
+
+
+def _is_off(group: Group, member: Member) -> bool:
+    """Return whether automatic commits are what a member relies on, and are disabled."""
+    automatic = commit_policy(group, member).call in ("auto", "store")
+    return automatic and not consumer_settings(group, member).enable_auto_commit
+
+
+def _kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
+    found: list[Commits] = [Commits(policy.call)]
+    if background and policy.call == "auto":
+        found = [Commits.BACKGROUND]
+    if policy.call in ("sync", "async"):
+        found += [Commits.BEFORE_WORK] if policy.when == "before" else []
+        found += [Commits.EACH_RECORD] if policy.when == "record" else []
+        found += [] if policy.arguments else [Commits.NO_OFFSETS]
+    named = policy.on_revoke or (policy.call in ("sync", "async") and policy.arguments)
+    found += [Commits.NO_EPOCH] if named and not policy.leader_epoch else []
+    return found + ([Commits.IN_LISTENER] if policy.on_revoke else [])
+
+
+def _describe_commits(group: Group, member: Member) -> str:
+    """Return a description of how a member commits, and where."""
+    policy, settings = commit_policy(group, member), consumer_settings(group, member)
+    if _is_off(group, member):
+        stored = f"offsets stored {_when(policy)}, " if policy.call == "store" else ""
+        return f"{stored}no commits (enable.auto.commit=false)"
+    return _words(policy, settings.auto_commit_interval_ms, group) + _where(group)
+
+
+def _words(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
+    if policy.call == "auto":
+        words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"
+    elif policy.call == "none":
+        words = "commits of the handler" if isinstance(group.handler, OwnHandler) else "no commits"
+    elif policy.call == "store":
+        every = format_duration(interval_ms * US_PER_MS)
+        words = f"offsets stored {_when(policy)}, auto commit every {every}"
+    else:
+        call = "commitSync()" if policy.call == "sync" else "commitAsync()"
+        words = f"{call} {_when(policy)}"
+    if policy.offsets != "frontier":
+        words += f", of the {policy.offsets} finished record"
+    return f"{words} and in the revoke listener" if policy.on_revoke else words
+
+
+def _in_background(group: Group) -> bool:
+    """Return whether automatic commits are made while the handler works."""
+    client = client_of(group, group.members[0])
+    return profile_of(client).in_background or group.offsets == "zookeeper"
+
+
+def _where(group: Group) -> str:
+    """Return where the commits go, if not to Kafka."""
+    into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
+    return into.get(group.offsets, "")
+
+
+def _when(policy: CommitPolicy) -> str:
+    if policy.when == "every":
+        spans = [format_duration(policy.every)] if policy.every is not None else []
+        spans += [f"{policy.records} records"] if policy.records is not None else []
+        return f"every {' or '.join(spans)}"
+    return {"batch": "after each batch", "record": "after each record"}.get(
+        policy.when, "before the work"
+    )

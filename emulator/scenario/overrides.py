@@ -98,7 +98,7 @@ def _override(document: Document, text: str, file_text: str) -> Document:
     changed: Document | None = _changed(Scenario, document, segments, value)
     if changed is None:
         meant = _with_brackets(document, path, value)
-        near = f"; write {meant}" if meant else _closest(document, path, segments, file_text)
+        near = f"; nearest: {meant}" if meant else _closest(document, path, segments, file_text)
         raise LookupError(f"no such key{near}")
     return changed
 

@@ -15,8 +15,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.estimates.loads import Load
 from emulator.verdicts.downtime import found_late, long_downtime
-from emulator.verdicts.facts import Facts
-from emulator.verdicts.limits import session_settings, with_limits
+from emulator.verdicts.facts import Facts, session_settings, with_limits
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
     EVERYTHING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emulator.report.wording import counted, duration, joined
-from emulator.verdicts.limits import with_limits
+from emulator.verdicts.facts import with_limits
 from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, named
 
 

@@ -14,10 +14,10 @@ BOUND = '"reprocessed.by_cause[crashed]" = 0\n'
     [
         (
             "group.billing.settings.max.poll.records=10",
-            "write group[billing].settings[max.poll.records]",
+            "nearest: group[billing].settings[max.poll.records]",
         ),
-        ("group.billing.members=3", "write group[billing].members"),
-        ("topic.orders.rate=3/s", "write topic[orders].rate"),
+        ("group.billing.members=3", "nearest: group[billing].members"),
+        ("topic.orders.rate=3/s", "nearest: topic[orders].rate"),
         ("group[billing].static=True", "allowed is true or false"),
         ("topic[orders].rate=300 per sec", 'did you mean "300/s"?'),
     ],
@@ -45,7 +45,7 @@ def test_a_table_of_metrics_lists_its_entries(tmp_path):
     said = rebalance("run", written(tmp_path, CRASH + BOUND)).err
     bare = rebalance("run", written(tmp_path, CRASH + BOUND.replace('"', ""))).err
 
-    assert "did you mean crashed while uncommitted?" in said
+    assert 'did you mean "crashed while uncommitted"?' in said
     assert "Its entries: " in said
     assert "revoked while uncommitted" in said
     assert 'needs quotes, "reprocessed.by_cause[crashed]"' in bare

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 import emulator
-from emulator.verdicts.facts import POLL_TOO_LATE, GroupEnd, Repeated
-from emulator.verdicts.limits import session_settings, with_limits
+from emulator.verdicts.facts import (
+    POLL_TOO_LATE,
+    GroupEnd,
+    Repeated,
+    session_settings,
+    with_limits,
+)
 from emulator.verdicts.verdict import VerdictId
 
 KILL = """
