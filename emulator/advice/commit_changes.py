@@ -205,12 +205,21 @@ def drain_workers(situation: Situation) -> Draft | None:
     if pool is None:
         return None
     if pool.drain != "none" and _policy(situation).on_revoke:
-        return _longer_drain(situation, pool)
+        return _drain_first(situation) if pool.commit_first else _longer_drain(situation, pool)
     why = f"Up to {counted(pool.workers, 'record')} of a member are in progress at a time."
     how = "wait for workers and commitSync() in onPartitionsRevoked()"
     draft = commit(situation, "on_revoke", "true", how, why)
     path = f"group[{situation.group.id}].handler.drain=running"
     return draft._replace(overrides=(path, *draft.overrides))
+
+
+def _drain_first(situation: Situation) -> Draft:
+    """The listener waits for its workers before it commits."""
+    return Draft(
+        "The listener commits before it waits for its workers: what they finish is not committed.",
+        ("wait for workers, then commitSync() in onPartitionsRevoked()",),
+        (f"group[{situation.group.id}].handler.commit_first=false",),
+    )
 
 
 def _longer_drain(situation: Situation, pool: Pool) -> Draft | None:

@@ -44,6 +44,8 @@ ADVISED = [
     ("c5-hard-messages", "longer-poll-interval", "reprocessed", 0),
     ("n2-lost-sync-kept", "shorter-request-timeout", "downtime_max_s", 31),
     ("d5-revoke-listener-throws", "catch-in-listener", "reprocessed", 0),
+    ("e9-commit-before-the-drain", "drain-workers", "reprocessed", 0),
+    ("f4-commit-after-each-record", "commit-sync-per-batch", "backlog", 30),
     ("f5-clients-side-by-side", "shorter-session", "downtime_max_s", 15),
     ("g4-replicas-and-partitions", "more-members", "backlog", 10),
     ("i6-new-group-id-at-each-start", "keep-group-id", "processed_by_both", 480),
