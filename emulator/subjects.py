@@ -264,7 +264,20 @@ def _load(load: Load | None) -> dict[str, Any]:
     """Return what arrives and what can be processed; nothing if records do not arrive until the end."""
     if load is None:
         return {}
-    return {"arrival_per_s": load.arrival, "peak_per_s": load.peak, "capacity_per_s": load.capacity}
+    return {
+        "arrival_per_s": load.arrival,
+        "peak_per_s": load.peak,
+        "capacity_per_s": load.capacity,
+        "overload": _overload(load) if load.is_overload else "",
+        "speeds": load.speeds,
+    }
+
+
+def _overload(load: Load) -> str:
+    """Return an overload in words."""
+    from emulator.verdicts.lag import overload_text  # noqa: PLC0415  most groups keep up
+
+    return overload_text(load)
 
 
 def _work(group: Group, load: Load | None, scenario: Scenario) -> dict[str, Any]:

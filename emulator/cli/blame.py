@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 EXAMPLES: Examples = (
     (
         "what happened to a group, from what its consumers and the brokers wrote",
-        """rebalance run member-crashes --events events.parquet --write-log log
+        """rebalance run client-librdkafka-crash --events events.parquet --write-log log
 rebalance blame events.parquet log""",
     ),
     (

@@ -21,7 +21,7 @@ from emulator.cli.options import (
     with_examples,
 )
 from emulator.cli.output import say_all, say_json, say_report
-from emulator.cli.progress import Progress, announce
+from emulator.cli.progress import Progress, announce, announce_overloads
 from emulator.comparison import NAMED, Comparison, VariantRuns, load_variants, play_variants
 from emulator.loading import read_text
 from emulator.metrics.catalogue import VALUES
@@ -77,6 +77,9 @@ def register(app: typer.Typer) -> None:
         help=with_examples(compare, EXAMPLES),
     )(compare)
 
+
+OVERLOAD_FIRST_S = 10.0
+"""Before a longer comparison an overload is named; each column that has one names it in a warning."""
 
 EXAMPLES: Examples = (
     ("eager, cooperative and static", "rebalance compare rolling-restart-eager"),
@@ -153,6 +156,8 @@ def compare(
     if rows is None:
         rows = not variants and bool(first.variant)
     expected_s = announce(first, seeds * len(loaded), jobs)
+    if expected_s > OVERLOAD_FIRST_S:
+        announce_overloads(first)
     with Progress("runs", expected_s=expected_s, total=seeds * len(loaded)) as progress:
         compared = play_variants(loaded, seeds_from(first, seed, seeds), jobs, progress.show)
     if html is not None:

@@ -168,7 +168,9 @@ PLAIN = "\x1b[0m"
 
 COLOURS = (
     (
-        re.compile(r"^  FAILED(?=  )|^PROBLEMS$|^(internal )?error:|^Lost: .*|\b[\d,]+ lost(?=\.)"),
+        re.compile(
+            r"^  FAILED(?=  )|^PROBLEMS$|^OVERLOAD|^(internal )?error:|^Lost: .*|\b[\d,]+ lost(?=\.)"
+        ),
         RED,
     ),
     (re.compile(r"^  inconclusive(?=  )|^INCONCLUSIVE:?|^warning:|^Reprocessed: .*"), YELLOW),

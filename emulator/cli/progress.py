@@ -164,10 +164,6 @@ def length_us(scenario: Scenario) -> int:
     return settled_us(scenario) if scenario.until_settled else scenario.run_for
 
 
-OVERLOADED_S = 10.0
-"""Before work that takes longer, an overload is named; after shorter work, the report begins with it."""
-
-
 def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:
     """Return the estimated time of some runs in seconds; print warnings if it is long.
 
@@ -183,16 +179,23 @@ def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:
         from emulator.scenario.estimates.cost_text import notice
 
         sys.stderr.write(f"{notice(expected, runs, processes)}\n")
-    if seconds > OVERLOADED_S:
-        sys.stderr.write(_overloads(scenario))
     sys.stderr.flush()
     return seconds
 
 
-def _overloads(scenario: Scenario) -> str:
-    """Return a line for each group to which more arrives than it can process; before a long run."""
+def overloads_of(scenario: Scenario) -> list[str]:
+    """Return a sentence for each group to which more arrives than it can process."""
     from emulator.scenario.estimates.loads import loads_of
+
+    overloads = [load for load in loads_of(scenario) if load.is_overload]
+    if not overloads:
+        return []
     from emulator.verdicts.lag import overload_text
 
-    found = (overload_text(load) for load in loads_of(scenario) if load.is_overload)
-    return "".join(f"overload: {text}\n" for text in found)
+    return [overload_text(load) for load in overloads]
+
+
+def announce_overloads(scenario: Scenario) -> None:
+    """Print the overloads of a scenario on stderr."""
+    sys.stderr.writelines(f"overload: {text}\n" for text in overloads_of(scenario))
+    sys.stderr.flush()

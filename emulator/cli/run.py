@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from emulator.cli import run_screen
 from emulator.cli.options import (
     MAX_SEEDS,
     AdviseOption,
@@ -49,7 +50,7 @@ from emulator.report.group_state import Describer
 from emulator.report.subject import FinishedRun
 from emulator.report.timeline import Timeline
 from emulator.scenario.resolution import contested_groups
-from emulator.subjects import clock_of, finished_run, subject_of
+from emulator.subjects import clock_of, finished_run
 
 if TYPE_CHECKING:
     from emulator.sweeps import SeedRun, Sweep
@@ -146,7 +147,8 @@ def run(
 
     --json prints one line, one JSON object. Of one run: seed, digest, reprocessed, lost, truncated,
     partial, by_cause, rebalances, conclusive, why (it is not), verdicts, timeline (faults, acts and
-    members removed: at_us, what, times, last_us), hints (settings that would help), advice
+    members removed: at_us, what, times, last_us), capacity (of each group and member; overload, if
+    more arrives), hints (settings that would help), advice
     (the hints with their ids; changes with why, set, and trial with --advise), ledger,
     metrics, expectations, findings, folded (the share of the members' time that was computed
     without events; live: reasons and shares of the rest). With --seeds: seeds; worst_seed; runs, a
@@ -229,13 +231,15 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
     """Play one seed and print it; return whether the scenario's expectations hold."""
     timeline, describer = Timeline(contested_groups(loaded.scenario)), Describer()
     page = files.open_page()
+    opening = partial(run_screen.say_overload, loaded, chosen.seed, as_json=as_json)
     sinks = (timeline.feed, describer.feed, *([page.sink] if page else []))
-    finished = _play(loaded, chosen, files, sinks)
+    screen, finished = _play(loaded, chosen, files, sinks, opening)
     files.write_traces(loaded.scenario, finished.seed)
     wanted = chosen.advise is not False
     groups = describer.groups
     report = finished_run(loaded, finished, timeline, groups, propose_changes=wanted)
-    screen = [] if as_json else _say_run(report)
+    if not as_json:
+        screen = run_screen.say_run(report, screen)
     report = _advised(loaded, report, [finished], None, chosen, as_json=as_json)
     if page is not None:
         page.write(loaded.scenario, report)
@@ -246,15 +250,6 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
         say_json(run_document(manifest(loaded.scenario), report, clock_of(loaded.scenario)))
     report_to_ci(loaded, report.expectations, screen, chosen.junit)
     return finished.ok
-
-
-def _say_run(report: FinishedRun) -> list[str]:
-    """Print the screen of a run, and return it."""
-    from emulator.report.screens.run import run_screen
-
-    screen = list(run_screen(report))
-    say_report(screen)
-    return screen
 
 
 def _advised(
@@ -290,8 +285,12 @@ def _play(
     chosen: Chosen,
     files: Files,
     sinks: Sequence[Callable[[Event], None]],
-) -> Run:
-    """Play the run and write its files; raise RefusedError if one cannot be written."""
+    opening: Callable[[], list[str]],
+) -> tuple[list[str], Run]:
+    """Play the run and write its files; return what *opening* printed before it, and the run.
+
+    Raise RefusedError if a file cannot be written.
+    """
     scenario, seed = loaded.scenario, chosen.seed
     try:
         with ExitStack() as stack:
@@ -307,7 +306,7 @@ def _play(
                 for listen in listeners:
                     listen(event)
 
-            return play(
+            return opening(), play(
                 scenario,
                 seed,
                 keep_events=False,
@@ -327,10 +326,11 @@ def _play(
 
 def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: bool) -> bool:
     """Play the seeds and print the summary; return whether the expectations hold."""
-    from emulator.report.screens.seeds import Tally, seeds_screen
+    from emulator.report.screens.seeds import Tally
     from emulator.scenario.writing import manifest
     from emulator.sweeps import sweep
 
+    screen = run_screen.say_overload_of_seeds(loaded, chosen.seed, count, as_json=as_json)
     expected_s = announce(loaded.scenario, count, chosen.jobs)
     with Progress("runs", expected_s=expected_s, total=count) as progress:
         swept = sweep(
@@ -350,8 +350,8 @@ def _run_seeds(loaded: LoadedScenario, chosen: Chosen, count: int, *, as_json: b
         expectations=swept.expectations,
         verdicts=[run.verdicts for run in swept.runs],
     )
-    screen = [] if as_json else list(seeds_screen(subject_of(loaded), tally))
-    say_report(screen)
+    if not as_json:
+        screen = run_screen.say_seeds(loaded, tally, screen)
     advice = _advice_over_seeds(loaded, swept, tally.worst_seed, chosen, as_json=as_json)
     if as_json:
         document = {**_document(swept, tally.worst_seed), **advice}

@@ -58,10 +58,12 @@ def _document(group: GroupFacts, metrics: Metrics) -> dict[str, Any]:
         "group": group.id,
         "arrival_per_s": group.arrival_per_s,
         "capacity_per_s": group.capacity_per_s,
+        "overload": group.overload or None,
         "members": [
             {
                 "member": name,
                 "processed": metrics.tables[PROCESSED].get(name, 0),
+                "capacity_per_s": group.speeds.get(name),
                 "busy": round(share, 4),
                 "idle_s": idle.get(name, 0),
             }

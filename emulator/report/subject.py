@@ -175,6 +175,12 @@ class GroupFacts:
     capacity_per_s: float = 0.0
     """Records per second that its members together, as many as run at a time, can process."""
 
+    overload: str = ""
+    """What arrives for it and what it can process, if that is less, in words; empty: it is not."""
+
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    """Records per second that each member can process."""
+
     max_running: int = 0
     """The largest number of its members that run at a time."""
 
@@ -277,6 +283,15 @@ def heading(subject: Subject, seeds: str) -> Iterator[str]:
         yield from paragraph(in_force(group), "", "  ")
     if len(subject.groups) > MAX_GROUPS:
         yield f"and {len(subject.groups) - MAX_GROUPS} more groups"
+
+
+def overload_lines(subject: Subject) -> Iterator[str]:
+    """Yield the overloads of a scenario, which are known before a run; most have none."""
+    overloads = [group.overload for group in subject.groups if group.overload]
+    if overloads:
+        yield from ("", "OVERLOAD, by the scenario's rates and work times")
+    for text in overloads:
+        yield from paragraph(text, "  - ")
 
 
 def seeds_named(seeds: Sequence[int]) -> str:

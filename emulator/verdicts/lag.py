@@ -131,18 +131,28 @@ def overload_text(load: Load) -> str:
     arrival, capacity = load.arrival, load.capacity
     processor, what = f"its {counted(load.members, 'member')}", f"records arrive for {load.group}"
     of_each = f" (rate is that of each of {load.partitions} partitions)" * (load.partitions > 1)
+    each = _of_each_member(load)
     if arrival <= capacity:
+        each = ""
         arrival, capacity = load.hottest_arrival, load.fastest
         processor = "the owner of a partition"
         key = f" ({figure(load.key_arrival)} with the key {load.hottest_key})"
         what = f"records arrive in {load.hottest}{key if load.hottest_key else ''}"
         of_each = ""
     elif load.store == capacity:
-        processor = "its database, with one transaction a batch,"
+        processor, each = "its database, with one transaction a batch,", ""
     return (
         f"{figure(arrival)} {what} per second{of_each}, and {processor} can process at most "
-        f"{figure(capacity)}{_failing(load)}: {_end_of_overload(load)}"
+        f"{figure(capacity)}{each}{_failing(load)}: {_end_of_overload(load)}"
     )
+
+
+def _of_each_member(load: Load) -> str:
+    """Return what one of several members can process, in brackets."""
+    least, most = figure(min(load.speeds.values())), figure(max(load.speeds.values()))
+    if load.members == 1:
+        return ""
+    return f" ({least} each)" if least == most else f" ({least} to {most} each)"
 
 
 def _end_of_overload(load: Load) -> str:

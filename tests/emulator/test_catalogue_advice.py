@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import emulator
+from emulator.advising import reported
+from emulator.loading import load_named
 from emulator.report.proposals import Effect
 
 from .test_catalogue import played
@@ -81,3 +83,25 @@ def test_a_commit_behind_a_flush_that_outlasts_the_session_is_fenced():
     assert 1 == fenced["commits_refused.by_error[UNKNOWN_MEMBER_ID]"]
     assert fenced["reprocessed.by_cause[commit refused]"] == fenced["reprocessed"] > 200
     assert 0 == within["reprocessed"] == played("b4-close-beyond-session").metrics["reprocessed"]
+
+
+BATCHES = "group[billing].settings[max.poll.records]=1"
+
+REFUSED = [
+    ("c5-hard-messages", "drop_outs", "longer-poll-interval"),
+    ("n2-lost-sync-kept", "downtime_max_s", "shorter-request-timeout"),
+    ("n2-member-that-never-syncs", "downtime_max_s", "shorter-poll-interval"),
+]
+"""Name, the metric of the situation, and a change that helps."""
+
+
+@pytest.mark.parametrize(("name", "metric", "helps"), REFUSED)
+def test_smaller_batches_are_not_proposed_where_they_cannot_help(name, metric, helps):
+    """Not where one record takes too long, or a lost SyncGroup is waited for: played by hand they do nothing."""
+    _, report = reported(load_named(name, ()), 0)
+    proposed = {each.id for each in report.proposals}
+    by_hand = emulator.run(emulator.load(name, [BATCHES]), keep_events=False)
+
+    assert "smaller-batches" not in proposed
+    assert helps in proposed
+    assert by_hand.metrics[metric] >= 0.9 * report.metrics[metric] > 0

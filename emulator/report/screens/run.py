@@ -21,9 +21,10 @@ from emulator.report.hints.given import (
 )
 from emulator.report.key_figures import figure_line, key_figures
 from emulator.report.screens.group import groups_at_the_end
-from emulator.report.subject import FinishedRun, heading
+from emulator.report.subject import FinishedRun, Subject, heading, overload_lines
 from emulator.report.timeline import TimelineEntry, shortened
 from emulator.report.wording import WIDTH, counted, duration, figure, paragraph, width
+from emulator.verdicts.verdict import VerdictId
 
 MAX_ENTRIES = 8
 """Number of lines shown of each; the others are counted."""
@@ -48,13 +49,24 @@ TITLES = {
 
 def run_screen(run: FinishedRun) -> Iterator[str]:
     """Yield the lines of a run's screen, none of them wider than 100 columns."""
-    yield from heading(run.subject, f"seed {run.seed}")
+    yield from opening(run.subject, run.seed)
+    yield from results(run)
+
+
+def opening(subject: Subject, seed: int) -> Iterator[str]:
+    """Yield the lines that are known before the run: what is in force, and overloads."""
+    yield from heading(subject, f"seed {seed}")
+    yield from overload_lines(subject)
+
+
+def results(run: FinishedRun) -> Iterator[str]:
+    """Yield the lines of a run's screen below the opening."""
     yield from _length(run)
     yield ""
     if run.verdicts:
         from emulator.report.screens.verdict import first_lines  # noqa: PLC0415  most runs have none
 
-        yield from first_lines(run.verdicts)
+        yield from first_lines(run.verdicts, said=VerdictId.OVERLOAD)
     yield from paragraph(totals_sentence(run.ledger, in_groups=is_replaced(run.metrics)))
     if run.verdicts:
         from emulator.report.screens.verdict import outcomes  # noqa: PLC0415  as above

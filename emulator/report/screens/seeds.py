@@ -15,7 +15,7 @@ from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics, values_of
 from emulator.report.figures import cells, fitted, note_if_alike, shown, why
 from emulator.report.screens.verdict import inconclusive_seeds, outcome
-from emulator.report.subject import Subject, heading, seeds_named
+from emulator.report.subject import Subject, heading, overload_lines, seeds_named
 from emulator.report.wording import counted, duration, figure, paragraph
 from emulator.verdicts.verdict import Verdict
 
@@ -44,9 +44,14 @@ def _costs(run: Metrics) -> tuple[float, ...]:
     return run["lost"], run["reprocessed"], run["downtime_total_s"]
 
 
-def seeds_screen(subject: Subject, tally: Tally) -> Iterator[str]:
-    """Yield the lines of the summary of many seeds."""
-    yield from heading(subject, seeds_named(tally.seeds))
+def opening(subject: Subject, seeds: Sequence[int]) -> Iterator[str]:
+    """Yield the lines that are known before the runs: what is in force, and overloads."""
+    yield from heading(subject, seeds_named(seeds))
+    yield from overload_lines(subject)
+
+
+def results(subject: Subject, tally: Tally) -> Iterator[str]:
+    """Yield the lines of the summary below the opening."""
     yield ""
     yield from inconclusive_seeds(tally.verdicts)
     yield from fitted(_table(tally, subject.lag_unit))

@@ -17,9 +17,9 @@ LONGER = (
 )
 
 
-def first_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield the verdicts of a run, which come before its totals."""
-    problems = [verdict.sentence for verdict in verdicts if verdict.problem]
+def first_lines(verdicts: Sequence[Verdict], *, said: VerdictId | None = None) -> Iterator[str]:
+    """Yield the verdicts of a run, which come before its totals, without those *said* above them."""
+    problems = [each.sentence for each in verdicts if each.problem and each.id is not said]
     if problems:
         yield "PROBLEMS"
     for sentence in problems:

@@ -10,6 +10,7 @@ import pytest
 
 from emulator.cli import progress
 from emulator.cli.progress import Progress
+from emulator.errors import RefusedError
 from emulator.events import Event, GroupEmptied
 
 from .commands import rebalance, written
@@ -180,12 +181,47 @@ def test_a_run_of_more_than_ten_minutes_says_so_first(tmp_path, monkeypatch):
     assert answer.document["seed"] == 0
 
 
-@pytest.mark.parametrize(("work", "said"), [("5ms", False), ("200ms", True)])
-def test_an_overload_is_named_before_a_long_run(tmp_path, monkeypatch, work, said):
-    """It follows from the scenario: nobody has to wait for it."""
-    monkeypatch.setattr("emulator.cli.progress.OVERLOADED_S", 1e-3)
+SAID = "80 records arrive for billing per second"
+
+
+@pytest.mark.parametrize(("work", "times"), [("5ms", 0), ("200ms", 1)])
+@pytest.mark.parametrize("seeds", [(), ("--seeds", 2, "--jobs", 1)])
+def test_an_overload_is_said_once_on_the_screen(tmp_path, work, times, seeds):
+    """It is in the opening: no problem of the run repeats it."""
+    answer = rebalance("run", written(tmp_path), "--set", f"group[billing].work={work}", *seeds)
+    said = " ".join(answer.out.split())
+
+    assert times == said.count(f"OVERLOAD, by the scenario's rates and work times - {SAID}")
+    assert times == said.count(SAID)
+    assert "overload" not in answer.err
+
+
+def test_an_overload_is_said_before_the_run(tmp_path, monkeypatch):
+    """It follows from the scenario: a run that is stopped has said it already."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise RefusedError("stopped")
+
+    monkeypatch.setattr("emulator.cli.run.play", stop)
+    slow = ("--set", "group[billing].work=200ms")
+    screen, beside_json = (
+        rebalance("run", written(tmp_path), *slow, *options) for options in ((), ("--json",))
+    )
+
+    assert (2, 2) == (screen.status, beside_json.status)
+    assert SAID in " ".join(screen.out.split())
+    assert beside_json.err.startswith(f"overload: {SAID}")
+
+
+def test_json_has_the_overload_and_the_capacity_of_each_member(tmp_path):
+    """Of a group that keeps up the overload is null."""
     path = written(tmp_path)
+    document = rebalance("run", path, "--set", "group[billing].work=200ms", "--json").document
+    (group,) = document["capacity"]
+    (keeps_up,) = rebalance("run", path, "--json").document["capacity"]
 
-    answer = rebalance("run", path, "--set", f"group[billing].work={work}", "--json")
-
-    assert said == answer.err.startswith("overload: 80 records arrive for billing per second")
+    assert SAID in group["overload"]
+    assert "its 2 members can process at most 10 (5 each)" in group["overload"]
+    assert [5.0, 5.0] == [member["capacity_per_s"] for member in group["members"]]
+    assert (80, 10) == (group["arrival_per_s"], group["capacity_per_s"])
+    assert keeps_up["overload"] is None

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -323,6 +329,43 @@ def test_advise_tries_changes_and_prints_how_to_make_them(tmp_path):
     assert "      --set 'group[billing].settings[auto.commit.interval.ms]=1000'" in tried
     assert "To try commit-more-often" in " ".join(named.split())
     assert "To try" not in without
+
+
+def on_terminal(*arguments: object) -> str:
+    """Return what the command prints on a terminal."""
+    ours, terminal = pty.openpty()
+    command = [sys.executable, "-m", "emulator", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=terminal, stderr=subprocess.DEVNULL) as process:
+        os.close(terminal)
+        pieces = []
+        with suppress(OSError):  # the end of a terminal on Linux
+            while piece := os.read(ours, 65_536):
+                pieces.append(piece)
+        os.close(ours)
+    assert process.returncode == 0
+    return b"".join(pieces).decode()
+
+
+def test_cheap_changes_are_tried_on_a_terminal_without_being_asked_for(tmp_path):
+    """With the seed of the run alone; not with ``--no-advise``."""
+    path = written(tmp_path)
+    tried, without = on_terminal("run", path), on_terminal("run", path, "--no-advise")
+
+    assert "Changes tried" in tried
+    assert "Seed 0 alone, without → with each change alone" in tried
+    assert "Changes tried" not in without
+
+
+@pytest.mark.parametrize(("cheap_s", "tried"), [(1.0, True), (1e-3, False)])
+def test_changes_that_take_longer_are_named_on_a_terminal(tmp_path, monkeypatch, cheap_s, tried):
+    """With the command that tries them."""
+    terminal = SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("emulator.cli.run_advice.sys", terminal)
+    monkeypatch.setattr("emulator.advice.cost.CHEAP_S", cheap_s)
+    out = rebalance("run", written(tmp_path)).out
+
+    assert tried == ("Changes tried" in out)
+    assert tried == ("To try commit-more-often" not in out)
 
 
 def test_json_has_changes_with_trials_if_they_are_asked_for(tmp_path):
