@@ -10,7 +10,7 @@ does not advance prolong it: the next owner of the partition begins where it beg
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
@@ -166,6 +166,9 @@ class CommitStallMeter:
 
     def __init__(self) -> None:
         self._partitions: dict[Key, CommittedOffset] = {}
+        self._sampled: dict[str, tuple[CommittedOffset, ...]] = {}
+        """By group, in the order of the partitions of its latest sample."""
+
         self._latest: dict[str, ev.LagSampled] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -175,15 +178,17 @@ class CommitStallMeter:
     def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
         latest = self._latest.get(what.group)
         self._latest[what.group] = what
-        if latest is not None and _same(latest, what):
+        if latest is None or latest.partitions != what.partitions:
+            self._sampled[what.group] = tuple(self._of_group(what))
+        elif (latest.committed, latest.processed) == (what.committed, what.processed):
             return
-        offsets = zip(what.partitions, what.committed, what.processed, strict=True)
-        for partition, committed, processed in offsets:
-            key = what.group, partition
-            found = self._partitions.get(key)
-            if found is None:
-                found = self._partitions[key] = CommittedOffset()
-            found.sample(committed, processed, event.at_us)
+        sampled = self._sampled[what.group]
+        for each, committed, processed in zip(sampled, what.committed, what.processed, strict=True):
+            each.sample(committed, processed, event.at_us)
+
+    def _of_group(self, what: ev.LagSampled) -> Iterator[CommittedOffset]:
+        for partition in what.partitions:
+            yield self._partitions.setdefault((what.group, partition), CommittedOffset())
 
     def read(self, ended_us: int) -> Reading:
         """Return the longest stall, of all partitions and of each, over a run that ended at *ended_us*."""
@@ -194,12 +199,3 @@ class CommitStallMeter:
             values={"commit_stall_max_s": longest(lasted.values())},
             tables={"commit_stall_max.by_partition": in_seconds(named(lasted))},
         )
-
-
-def _same(one: ev.LagSampled, other: ev.LagSampled) -> bool:
-    """Return whether two samples show the same committed and processed offsets."""
-    return (one.committed, one.processed, one.partitions) == (
-        other.committed,
-        other.processed,
-        other.partitions,
-    )
