@@ -215,6 +215,21 @@ def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, monkeypatch,
     assert said in " ".join(err.split())
 
 
+def test_a_window_needs_no_run_for(tmp_path):
+    """The part of a run that ends when it has settled is the same as that of a longer one."""
+    settling = "".join(line for line in CRASH.splitlines(keepends=True) if "run_for" not in line)
+    diagrams = []
+    for name, text in (("settling", settling), ("long", CRASH)):
+        file = tmp_path / f"{name}.mmd"
+        path = written(tmp_path, text, f"{name}.toml")
+        answer = rebalance("run", path, "--sequence", file, "--window", "17s..19s")
+        assert 0 == answer.status
+        diagrams.append(file.read_text())
+
+    assert diagrams[0] == diagrams[1]
+    assert "fault crash-1 ends: crash billing-1" in diagrams[0]
+
+
 def test_a_window_behind_a_run_that_settled_is_refused(tmp_path):
     """Its end is known after the run; until then only the limit is."""
     text = "".join(line for line in CRASH.splitlines(keepends=True) if "run_for" not in line)
