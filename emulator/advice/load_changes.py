@@ -19,10 +19,9 @@ def more_members(situation: Situation) -> Draft | None:
         return None
     if load.store == load.capacity:
         return None
-    needed = round(load.arrival * MARGIN / (load.capacity / load.members) + 0.5)
-    if load.members >= min(needed, load.partitions):
+    value = load.members_for(MARGIN)
+    if load.members >= value:
         return None
-    value = min(needed, load.partitions)
     why = (
         f"{load.arrival:,.0f} records arrive per second, and {counted(load.members, 'member')} process "
         f"{load.capacity:,.0f}."
@@ -45,12 +44,13 @@ def larger_queue(situation: Situation) -> Draft | None:
     if pool is None:
         return None
     slowest_s = situation.slowest_record_s
-    value = round_up(facts.arrival_per_s * slowest_s * MARGIN)
+    arrival_per_s = facts.arrival_per_s / facts.members
+    value = round_up(arrival_per_s * slowest_s * MARGIN)
     if value <= pool.queue:
         return None
     why = (
-        f"{facts.arrival_per_s:,.0f} records arrive per second, the slowest takes {duration(slowest_s)}, and a "
-        f"consumer holds at most {counted(pool.queue, 'record')}."
+        f"{arrival_per_s:,.0f} records arrive per second for a consumer, the slowest takes {duration(slowest_s)}, "
+        f"and it holds at most {counted(pool.queue, 'record')}."
     )
     what = f"records that a consumer holds for its workers: {value}"
     return Draft(why, (what,), (f"group[{situation.group.id}].handler.queue={value}",))
@@ -59,7 +59,7 @@ def larger_queue(situation: Situation) -> Draft | None:
 def more_partitions(situation: Situation) -> Draft | None:
     """Partitions, and members, that can process what arrives, with a margin; the records stay the same.
 
-    Only for one topic with a steady rate and without keys: where its records would go is not known else.
+    Only for one topic with a steady rate and without keys: where its records would go is otherwise unknown.
     """
     load, topics = situation.load, topics_of(situation.group, situation.scenario)
     if load is None or load.hottest_arrival <= 0 or len(topics) != 1:

@@ -115,6 +115,7 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "capacity_per_s": load.capacity,
                 "members": load.members,
                 "partitions": load.partitions,
+                "enough_members": load.members_for(1.01),
                 "hottest_per_s": load.hottest_arrival,
                 "fastest_per_s": load.fastest,
                 "failing": load.failing,

@@ -48,8 +48,8 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
         scaled = " (max_replicas of its autoscaler)" if group.autoscaler else ""
         yield Given(
             "more-members",
-            f"Run at least {counted(needed, 'member')} of {group.id}{scaled}, and more to catch up after a fault; "
-            f"or {shorter}.",
+            f"Run at least {counted(int(numbers['enough_members']), 'member')} of {group.id}{scaled}, and more to catch "
+            f"up after a fault; or {shorter}.",
         )
     else:
         yield Given(
@@ -124,7 +124,7 @@ def lag_grows(
 def _larger_queue(numbers: Mapping[str, float], group: GroupFacts) -> Iterator[Given]:
     """Yield the hint for workers that are idle while one slow record can fill the queue of their pool."""
     slowest_s = group.slowest_us / 1_000_000
-    arriving = group.arrival_per_s * slowest_s
+    arriving = group.arrival_per_s / group.members * slowest_s
     if numbers["busiest"] < BUSY and 0 < group.queue < arriving:
         yield Given(
             "larger-queue",

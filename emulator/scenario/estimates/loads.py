@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from itertools import combinations
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 from assignors.values import dataclass
@@ -104,6 +104,14 @@ class Load:
         """The next larger number of members of which each gets as many partitions; 0: none."""
         more = range(self.members + 1, self.partitions + 1)
         return next((number for number in more if self.partitions % number == 0), 0)
+
+    def members_for(self, margin: float) -> int:
+        """Return how many members are enough, at most one a partition; each has whole partitions.
+
+        *margin*: what one member can process, by what arrives in its partitions at most.
+        """
+        of_one, of_partition = self.capacity / self.members, self.arrival / self.partitions
+        return ceil(self.partitions / max(int(of_one / (of_partition * margin)), 1))
 
     @property
     def is_overload(self) -> bool:

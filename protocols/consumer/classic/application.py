@@ -24,6 +24,7 @@ from protocols.consumer.classic.async_commits import (
 from protocols.consumer.classic.commits import (
     NONE,
     exception_for,
+    is_behind_others,
     is_illegal,
     local_error,
     local_refusal,
@@ -134,7 +135,7 @@ def advance_commit_sync(state: ClientState, consumer: Consumer, now: int) -> Ste
         return Step(state, (SetTimer(COMMIT_SYNC, min(app.retry_us, app.deadline_us)),))
     if isinstance(state.coordinator, Unknown):
         return look_up(state, consumer, now).also(SetTimer(COMMIT_SYNC, app.deadline_us))
-    if waits_for_join(state, consumer) or waits_for_commit(state, consumer):
+    if waits_for_join(state, consumer) or is_behind_others(state, consumer):
         return Step(state, (SetTimer(COMMIT_SYNC, app.deadline_us),))
     exception = local_refusal(state, consumer)
     if exception is not None:

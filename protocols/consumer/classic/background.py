@@ -186,12 +186,20 @@ class BackgroundClient:
         effects = self._become(step)
         effects += self._become(responses.pump(self.state, self.consumer, now))
         if isinstance(self.state.app, CommittingSync):
+            effects += self._become(self._send_held(now))
             effects += self._become(application.advance_commit_sync(self.state, self.consumer, now))
         if self._listened is not None and isinstance(self.state.app, Calling):
             (call, threw), self._listened = self._listened, None
             return Step(self.state, effects + self.called(call, now, threw).effects)
         effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects + self._advance(now))
+
+    def _send_held(self, now: int) -> Step[ClientState]:
+        """Send the commits that a synchronous one waits for, of a client that sends them in turn."""
+        state, consumer = self.state, self.consumer
+        if not consumer.profile.commits_in_turn or not isinstance(state.coordinator, Known):
+            return Step(state)
+        return async_commits.send_pending(state, consumer, now)
 
     def _advance(self, now: int) -> tuple[Effect, ...]:
         """Work on the group, fetch, and return records if the application waits for some.

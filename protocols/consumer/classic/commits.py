@@ -47,6 +47,12 @@ def waits_for_commit(state: ClientState, consumer: Consumer) -> bool:
     return any(flight.api is Api.COMMIT for flight in state.in_flight.values())
 
 
+def is_behind_others(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether a synchronous commit is held until those requested before it are answered."""
+    held = consumer.profile.commits_in_turn and bool(state.pending_commits)
+    return held or waits_for_commit(state, consumer)
+
+
 def _joins(state: ClientState) -> bool:
     return state.membership in (Membership.PREPARING_REBALANCE, Membership.COMPLETING_REBALANCE)
 

@@ -154,13 +154,13 @@ def test_a_group_that_is_stopped_loses_nothing_when_its_topic_is_created_again()
 @pytest.mark.parametrize(
     ("changes", "advice"),
     [
-        (["topic[orders].rate=60/s", "group[billing].work=10ms"], "at least 3 members"),
+        (["topic[orders].rate=60/s", "group[billing].work=10ms"], "at least 4 members"),
         (["topic[orders].rate=60/s", "group[billing].work=20ms"], "More members alone"),
         (["topic[orders].skew=[12]", "group[billing].work=5ms"], "spread the keys"),
     ],
 )
 def test_overload_is_known_from_the_scenario(changes, advice):
-    """Four partitions and two members: too few members, or too few partitions."""
+    """Four partitions and two members: too few members (of three, one would have two), or too few partitions."""
     scenario = emulator.loads(CRASH, overrides=["run_for=20s", *changes])
     problems, hints = found(LoadedScenario("crash", (), scenario, Path()))
 

@@ -9,11 +9,11 @@ import pytest
 
 import emulator
 from emulator.events import CommitRefused, CommitSent, Polled
+from emulator.handler_facts import _describe_framework
 from emulator.scenario.clients.frameworks import FRAMEWORKS, summary
 from emulator.scenario.model import Group, Scenario
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.tables.groups import FrameworkName
-from emulator.subjects import _describe_framework
 
 SCENARIO = """
 title = "a framework"

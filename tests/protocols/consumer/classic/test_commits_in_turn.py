@@ -78,6 +78,20 @@ def test_commit_sync_waits_for_the_automatic_commit():
     assert 1 == len(driver.pending(OffsetCommitRequest))
 
 
+def test_commit_sync_waits_for_the_commits_before_it():
+    """The lock serves them in the order of the calls, so that the committed offset does not go back."""
+    driver = background("aiokafka", enable_auto_commit=False)
+    driver.stable({0: 0})
+    for offset in (3, 5):
+        driver.commit_async({0: offset})
+    assert driver.commit_sync({0: 9}) is None
+    assert [3] == offsets_sent(driver)
+    driver.committed()
+    assert [3, 5] == offsets_sent(driver)
+    driver.committed()
+    assert [3, 5, 9] == offsets_sent(driver)
+
+
 def test_commits_of_the_application_keep_their_order_also_in_close():
     """close() sends those that wait, one behind the other."""
     driver = background("aiokafka", enable_auto_commit=False)
