@@ -4,7 +4,7 @@
 those of some kinds: ``classic``, members that speak the classic protocol; ``consumer``, members of the
 consumer protocol, or of both; ``polling``, members that only poll and work, with short intervals that
 do not divide each other, which takes a tenth of the time. The first two have any commit policy; all
-have faults, acts, and times on a coarse grid (``tests/emulator/periodic_worlds.py``,
+have faults, acts, and times on a coarse grid (``tests/emulator/world/periods/periodic_worlds.py``,
 ``polling_worlds.py``). It prints the counts and the range of seeds; a scenario that ends differently
 is printed with its seed, and the status is 1. A scenario without latency, whose virtual time stops,
 must do so in both modes.
@@ -17,10 +17,13 @@ from collections import Counter
 from typing import Any
 
 from emulator.world.stalled_clock import StalledClockError
-from tests.emulator.both_ways import hold_both_ways, play_whole, scenario_from
-from tests.emulator.periodic_consumer_worlds import how_consumers_played, periodic_consumer_world
-from tests.emulator.periodic_worlds import how_played, periodic_world
-from tests.emulator.polling_worlds import polling_world
+from tests.emulator.modes.both_ways import hold_both_ways, play_whole, scenario_from
+from tests.emulator.modes.polling_worlds import polling_world
+from tests.emulator.world.periods.periodic_consumer_worlds import (
+    how_consumers_played,
+    periodic_consumer_world,
+)
+from tests.emulator.world.periods.periodic_worlds import how_played, periodic_world
 
 WORLDS = {
     "classic": (periodic_world, how_played),

@@ -1,7 +1,7 @@
 """Play very many small random worlds, and hold each against all that can be said of any run.
 
 ``python -m benchmarks.small_worlds FIRST COUNT JOURNAL`` plays the worlds of so many seeds
-(``tests/emulator/small_worlds.py``): folded and exact leave the same events, results and bytes of the
+(``tests/emulator/modes/small_worlds.py``): folded and exact leave the same events, results and bytes of the
 offsets log, no law is broken, and the ledger is that of a count record by record. JOURNAL is a file: it
 gets a line of JSON for each thousand seeds that have been played; those that it has are not played
 again, so that a run can be stopped and begun again, and several can be under way at once.
@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.short_forms import TARGETS
-from tests.emulator.both_ways import hold_whole_run
-from tests.emulator.small_worlds import small_world
+from tests.emulator.modes.both_ways import hold_whole_run
+from tests.emulator.modes.small_worlds import small_world
 
 RANGE = 1_000
 """Seeds of one line of a journal."""

@@ -17,9 +17,9 @@ ROOT = Path(__file__).parent.parent
 SUITES = {
     "inputs of readers": "tests/**/test_*fuzz*.py",
     "inputs of segments": "tests/protocols/offsets_topic/segments/test_re*.py",
-    "random worlds": "tests/emulator/test_*brute_force.py",
-    "worlds folded and exact": "tests/emulator/test_folding*.py",
-    "worlds with skipped periods": "tests/emulator/test_period*.py",
+    "random worlds": "tests/emulator/brute_force/test_*.py",
+    "worlds folded and exact": "tests/emulator/modes/test_folding*.py",
+    "worlds with skipped periods": "tests/emulator/world/periods/test_period*.py",
 }
 """What is tried, with the tests that try it; each has Hypothesis draw from the seed."""
 

@@ -2,7 +2,7 @@
 
 This does what :mod:`~protocols.consumer.classic.machine` does in a poll of a stable member, on a few
 numbers instead of a whole state. A host may use it in place of the client while only records
-arrive; runs with and without it are compared in ``tests/emulator/test_folding.py``.
+arrive; runs with and without it are compared in ``tests/emulator/modes/test_folding.py``.
 
 A group that is not disturbed repeats the same steps. A host that finds all parts of a run in
 the state of one period before skips whole periods: times move, and with them positions and

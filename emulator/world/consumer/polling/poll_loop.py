@@ -5,7 +5,7 @@ until the next heartbeat or commit follow from arithmetic, and none of them is a
 kernel. Code that reads the state of the process, or changes what the process reads, first calls
 :meth:`PollLoop.catch_up`; every other event of the process first unfolds the loop. Client, handler
 and wire then have the state that they would have without the loop. A run has the same events with
-and without it (``tests/emulator/test_folding.py``).
+and without it (``tests/emulator/modes/test_folding.py``).
 
 Heartbeats and commits do not end it if the client, while it waits in poll, only sends and reports
 (:mod:`emulator.world.consumer.polling.exchanges`).

@@ -19,8 +19,8 @@ from emulator.scenario.catalogue import path_of
 from emulator.scenario.load import scenario_of
 from emulator.scenario.part import ScenarioSource
 
+from ...brute_force.worlds import DISTURBED
 from ...cli.commands import written
-from ...worlds import DISTURBED
 from .logs import audited, ends_of_run, lost_in, processings, repeats_in, rows_of_run, write
 
 ALL_MARKS = 1 << 30

@@ -18,7 +18,7 @@ from emulator.events import (
 )
 from emulator.playing import Run
 from emulator.scenario.tables.groups import AssignorTime
-from tests.emulator.both_ways import hold_both_ways
+from tests.emulator.modes.both_ways import hold_both_ways
 
 SECOND = 1_000_000
 

@@ -8,7 +8,7 @@ import emulator
 from emulator.ledger.entries import Cause
 from emulator.scenario.problems import ScenarioError
 
-from ...test_brute_force import hold_against_count, hold_laws
+from ...brute_force.test_brute_force import hold_against_count, hold_laws
 
 SCENARIO = """
 title = "a record fails in the middle of a batch"

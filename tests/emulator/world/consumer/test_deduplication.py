@@ -13,8 +13,8 @@ from emulator.scenario.model import Deduplication
 from emulator.scenario.problems import ScenarioError
 from emulator.world.consumer.handling.seen_set import SeenSet
 
-from ...test_brute_force import hold_against_count, hold_laws, play
-from ...worlds import DISTURBED
+from ...brute_force.test_brute_force import hold_against_count, hold_laws, play
+from ...brute_force.worlds import DISTURBED
 
 SCENARIO = """
 title = "duplicates"

@@ -12,7 +12,7 @@ from emulator.errors import HandlerError
 from emulator.events import CommitAccepted, Processed, ProcessingFailed
 from emulator.scenario.problems import ScenarioError
 
-from ...test_brute_force import hold_laws
+from ...brute_force.test_brute_force import hold_laws
 from ..stores.store_group import write_class
 
 SCENARIO = """

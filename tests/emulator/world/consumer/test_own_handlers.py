@@ -18,7 +18,7 @@ from emulator.loading import load_named
 from emulator.scenario.problems import ScenarioError
 from emulator.world.consumer.own_code import script as own_script
 
-from ...test_brute_force import hold_against_count, hold_laws
+from ...brute_force.test_brute_force import hold_against_count, hold_laws
 from ..stores.store_group import write_class
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "handlers" / "chunks.toml"

@@ -25,8 +25,8 @@ from emulator.world import build
 from emulator.world.consumer.handling.pool import Job, Lanes
 from emulator.world.run import Replay
 
-from ...test_brute_force import hold_against_count, hold_laws, play
-from ...worlds import DISTURBED
+from ...brute_force.test_brute_force import hold_against_count, hold_laws, play
+from ...brute_force.worlds import DISTURBED
 
 SCENARIO = """
 title = "a pool"

@@ -9,7 +9,7 @@ import pytest
 import emulator
 from emulator.events import EpochClosed, NotProcessed, Processed, ProcessedOutOfOrder
 
-from ...test_brute_force import hold_against_count, hold_laws
+from ...brute_force.test_brute_force import hold_against_count, hold_laws
 
 TEXT = """
 title = "a client"

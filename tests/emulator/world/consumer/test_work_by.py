@@ -10,7 +10,7 @@ import emulator
 from emulator.events import Processed, ProcessedOutOfOrder
 from emulator.scenario.estimates.loads import loads_of
 from emulator.scenario.part import ScenarioError
-from tests.emulator.both_ways import hold_both_ways
+from tests.emulator.modes.both_ways import hold_both_ways
 
 TEXT = """
 title = "work by context"

@@ -24,8 +24,8 @@ from emulator.scenario.problems import ScenarioError
 from protocols.consumer.offset_table import OffsetTable
 from protocols.consumer.store_history import NOTHING_STORED
 
-from ...test_brute_force import hold_against_count, hold_laws, play
-from ...worlds import DISTURBED
+from ...brute_force.test_brute_force import hold_against_count, hold_laws, play
+from ...brute_force.worlds import DISTURBED
 
 SCENARIO = """
 title = "offsets in a database"

@@ -14,8 +14,8 @@ from emulator.ledger.entries import Cause
 from emulator.report.hints.by_cause import HINTS
 from emulator.scenario.problems import ScenarioError
 
-from ...test_brute_force import hold_against_count, hold_laws, play
-from ...worlds import DISTURBED
+from ...brute_force.test_brute_force import hold_against_count, hold_laws, play
+from ...brute_force.worlds import DISTURBED
 from .store_group import TOPIC_AND_GROUP
 from .test_zookeeper import in_zookeeper
 

@@ -21,8 +21,8 @@ from emulator.ledger.entries import Cause
 from emulator.scenario.problems import ScenarioError
 from protocols.consumer.store_history import StoreHistory
 
-from ...test_brute_force import hold_against_count, hold_laws, play
-from ...worlds import DISTURBED
+from ...brute_force.test_brute_force import hold_against_count, hold_laws, play
+from ...brute_force.worlds import DISTURBED
 from .store_group import TOPIC_AND_GROUP
 from .test_database import in_a_database
 from .test_zookeeper import in_zookeeper

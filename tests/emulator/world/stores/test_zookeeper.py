@@ -17,8 +17,8 @@ from emulator.scenario.problems import ScenarioError
 from protocols.consumer.store_history import NOTHING_STORED
 from protocols.consumer.zookeeper import NO_VERSION, Ensemble, znode_of
 
-from ...test_brute_force import hold_against_count, hold_laws, play
-from ...worlds import DISTURBED
+from ...brute_force.test_brute_force import hold_against_count, hold_laws, play
+from ...brute_force.worlds import DISTURBED
 
 SCENARIO = """
 title = "offsets in ZooKeeper"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ....emulator.both_ways import hold_both_ways
-from ....emulator.periodic_worlds import how_played, periodic_world
-from ....emulator.polling_worlds import polling_world, timed_world
+from ....emulator.modes.both_ways import hold_both_ways
+from ....emulator.modes.polling_worlds import polling_world, timed_world
+from ....emulator.world.periods.periodic_worlds import how_played, periodic_world
 
 SKIPPING = (302, 303, 308)
 """Seeds of worlds that come to a period which is skipped."""

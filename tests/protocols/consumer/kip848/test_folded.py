@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ....emulator.both_ways import hold_both_ways
-from ....emulator.periodic_consumer_worlds import how_consumers_played, periodic_consumer_world
-from ....emulator.polling_worlds import timed_world
+from ....emulator.modes.both_ways import hold_both_ways
+from ....emulator.modes.polling_worlds import timed_world
+from ....emulator.world.periods.periodic_consumer_worlds import (
+    how_consumers_played,
+    periodic_consumer_world,
+)
 
 SKIPPING = (302, 303)
 """Seeds of worlds that come to a period which is skipped."""
