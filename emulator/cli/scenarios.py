@@ -191,7 +191,6 @@ INIT_EXAMPLES: Examples = (
         "answer without being asked",
         "rebalance init mine.toml --members 3 --partitions 6 --rate 60/s --work 4ms --config none",
     ),
-    ("with your own names", "rebalance init invoicing.toml --topic payments --group invoicing"),
 )
 NO_FILE = "none"
 SETTINGS_HELP = (
