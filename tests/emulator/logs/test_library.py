@@ -69,7 +69,7 @@ def test_an_audit_error_is_an_error_of_the_library(tmp_path):
         emulator.audit(write(tmp_path / "log.parquet", [*records(0, 3, "m1", 0)])).to_arrow("none")
 
 
-@pytest.mark.parametrize(("command", "most"), [("import", 160), ("audit", 120)])
+@pytest.mark.parametrize(("command", "most"), [("import", 161), ("audit", 120)])
 def test_commands_load_few_modules(tmp_path, command, most):
     """An import of a folder, and an audit of Parquet, load no scenario, no world and no study."""
     assert most >= module_counts(command, tmp_path)

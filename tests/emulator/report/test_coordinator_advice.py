@@ -15,7 +15,7 @@ from emulator.report.hints.advice import hints_for
 from emulator.report.hints.cases import Case
 from emulator.report.subject import Commits, GroupFacts, Subject
 
-SPLIT_BRAIN = Path(__file__).parents[1] / "split_brain.toml"
+SPLIT_BRAIN = Path(__file__).parents[1] / "scenarios" / "split_brain.toml"
 
 
 @cache

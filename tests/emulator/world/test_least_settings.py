@@ -42,7 +42,6 @@ OF_BROKERS = {
 STALLED = {
     ("classic", "fetch.max.wait.ms"),
     ("classic", "max.message.bytes"),
-    ("consumer", "request.timeout.ms"),
 }
 """Kafka makes such a loop at the speed of its network; without latency it never waits."""
 
