@@ -44,7 +44,7 @@ def larger_queue(situation: Situation) -> Draft | None:
     if pool is None:
         return None
     slowest_s = situation.slowest_record_s
-    arrival_per_s = facts.arrival_per_s / facts.members
+    arrival_per_s = facts.arrival_per_member_s
     value = round_up(arrival_per_s * slowest_s * MARGIN)
     if value <= pool.queue:
         return None

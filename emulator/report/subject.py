@@ -205,6 +205,11 @@ class GroupFacts:
         return self.settings[self.name_of(setting)]
 
     @property
+    def arrival_per_member_s(self) -> float:
+        """Records per second that arrive for one of its members on average."""
+        return self.arrival_per_s / self.members
+
+    @property
     def stays_eager(self) -> bool:
         """Whether each rebalance stops all its partitions, though its clients know another way."""
         can = self.can_cooperate and not self.is_by_hand

@@ -124,7 +124,7 @@ def lag_grows(
 def _larger_queue(numbers: Mapping[str, float], group: GroupFacts) -> Iterator[Given]:
     """Yield the hint for workers that are idle while one slow record can fill the queue of their pool."""
     slowest_s = group.slowest_us / 1_000_000
-    arriving = group.arrival_per_s / group.members * slowest_s
+    arriving = group.arrival_per_member_s * slowest_s
     if numbers["busiest"] < BUSY and 0 < group.queue < arriving:
         yield Given(
             "larger-queue",
