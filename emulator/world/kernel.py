@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import gc
 import heapq
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -209,6 +209,9 @@ class Deadlines:
         self._order = order_of(rank, who)
         self._wake = wake
         self._due: dict[str, int] = {}
+        self._begun_by: dict[str, str] = {}
+        """By deadline: the client whose request began it, if one did."""
+
         self._queued: dict[str, int] = {}
         self._heap: list[tuple[int, str]] = []
         self._pushed: list[int] = []
@@ -218,9 +221,11 @@ class Deadlines:
         self.watched: dict[str, list[tuple[int, int]]] = {}
         """By name: when each deadline was set or reached, and the deadline, for these names."""
 
-    def set(self, name: str, deadline_us: int) -> None:
+    def set(self, name: str, deadline_us: int, begun_by: str = "") -> None:
         """Wake with ``name`` at ``deadline_us``, instead of any earlier or later deadline."""
         self._due[name] = deadline_us
+        if begun_by or self._begun_by:
+            self._begun_by[name] = begun_by
         if name in self.watched:
             self.watched[name].append((self._kernel.now, deadline_us))
         queued = self._queued.get(name)
@@ -251,6 +256,19 @@ class Deadlines:
     def earliest(self, limit_us: int) -> int:
         """Return the earliest deadline, at most *limit_us*."""
         return min([limit_us, *self._due.values()])
+
+    def fire_before(self, client: str) -> None:
+        """Fire the deadlines of this instant that the client's requests began; its next one follows.
+
+        A client sends requests at an interval, each a little late, so a deadline after a multiple of
+        the interval is reached before the request that is due then.
+        """
+        now = self._kernel.now
+        found = self._come_due(now)
+        for name in found:
+            self._queued[name] = now
+            heapq.heappush(self._heap, (now, name))
+        self._wake_at([name for name in found if self._begun_by.get(name) == client], now)
 
     def due(self, now: int) -> bool:
         """Return whether a deadline may have been reached whose wake-up has not happened yet."""
@@ -301,14 +319,18 @@ class Deadlines:
             return
         self._pushed.pop()
         now = self._kernel.now
-        for name in self._come_due(now):
+        self._wake_at(self._come_due(now), now)
+        if self._heap:
+            self._schedule()
+
+    def _wake_at(self, names: Iterable[str], now: int) -> None:
+        """Wake with each name, unless an earlier wake-up has cancelled it or set it to a later time."""
+        for name in names:
             if self._due.get(name, now + 1) <= now:
                 del self._due[name]
                 if name in self.watched:
                     self.watched[name].append((now, now))
                 self._wake(name, now)
-        if self._heap:
-            self._schedule()
 
     def _come_due(self, now: int) -> list[str]:
         """Remove due deadlines from the heap; put renewed ones back with their new time."""

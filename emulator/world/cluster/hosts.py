@@ -217,8 +217,12 @@ class Host:
 
     def handle(self, envelope: Envelope) -> None:
         """Handle a group request that has reached the broker."""
+        self._timers.fire_before(envelope.header.client)
+        self._begin(envelope)
+
+    def _begin(self, envelope: Envelope) -> None:
         if self._is_busy:
-            self._queue.append(partial(self.handle, envelope))
+            self._queue.append(partial(self._begin, envelope))
             return
         if self._thread is None or not self.serves or not self._thread.begins(envelope.body):
             self._handle(envelope)
@@ -228,7 +232,7 @@ class Host:
     def _handle(self, envelope: Envelope) -> None:
         step = self.coordinator.handle(envelope, self._run.kernel.now)
         self._context.events.handled(envelope, step)
-        self._carry_out(step)
+        self._carry_out(step, envelope.header.client)
 
     def _wake(self, timer: str, now: int) -> None:
         again = partial(self._wake_late, timer)
@@ -291,7 +295,7 @@ class Host:
 
     # -- effects ---------------------------------------------------------------------------------
 
-    def _carry_out(self, step: Step[Any]) -> None:
+    def _carry_out(self, step: Step[Any], client: str = "") -> None:
         for effect in step.effects:  # tests of types in a row: class patterns take twice the time
             if isinstance(effect, Send):
                 assert isinstance(effect.to, Header), "a coordinator only responds"
@@ -300,7 +304,7 @@ class Host:
                 self._emit(effect.fact, step)
             elif isinstance(effect, SetTimer):
                 self._late.discard(effect.name)
-                self._timers.set(effect.name, effect.deadline_us)
+                self._timers.set(effect.name, effect.deadline_us, client)
             elif isinstance(effect, Append):
                 self._appends.add(effect.records)
             elif isinstance(effect, CancelTimer):

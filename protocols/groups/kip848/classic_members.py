@@ -21,7 +21,7 @@ from protocols.groups.kip848.group import (
     named,
 )
 from protocols.groups.kip848.membership import Arrival, holder, with_member
-from protocols.groups.kip848.soft import Soft, rebalance_deadline, rejoin_timer, resync_timer
+from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.kip848.target import TargetAssignmentError
 from protocols.groups.responses import error_response, join_error_response
@@ -296,7 +296,7 @@ def _start_rejoin_timer(group: Group, soft: Soft, member: Member, at: Moment) ->
     if member.member_id in soft.rejoining:
         return Turn(soft)
     timer = rejoin_timer(group.group_id, member.member_id)
-    deadline_us = rebalance_deadline(member.metadata.rebalance_timeout_ms, at)
+    deadline_us = at.after(member.metadata.rebalance_timeout_ms)
     rejoining = soft.rejoining.set(member.member_id, None)
     return Turn(replace(soft, rejoining=rejoining), (SetTimer(timer, deadline_us),))
 

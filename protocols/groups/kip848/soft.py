@@ -101,16 +101,6 @@ def timers_beside(group_id: str, member_id: str) -> tuple[str, str, str]:
     )
 
 
-def rebalance_deadline(timeout_ms: int, at: Moment) -> int:
-    """Return when (us) a member that has to revoke, or to join again, from now on is removed.
-
-    The timer begins with a heartbeat, and each later one of a real client is a little late: if the timeout
-    is a multiple of the interval, the timer fires before the heartbeat that is due then. Kafka has no such
-    rule; the microsecond stands for that lateness.
-    """
-    return at.after(timeout_ms) - 1 if timeout_ms > 0 else at.now_us
-
-
 def patterns_timer(group_id: str) -> str:
     """Return the name of the timer that ends the look-up of a group's patterns."""
     return PATTERNS + group_id

@@ -33,7 +33,7 @@ from protocols.groups.kip848.records import (
     epoch_record,
     topic_metadata_tombstone,
 )
-from protocols.groups.kip848.soft import Soft, is_stale, rebalance_deadline, rebalance_timer
+from protocols.groups.kip848.soft import Soft, is_stale, rebalance_timer
 from protocols.groups.kip848.target import is_due, members_in_order, with_target
 from protocols.groups.shard import Moment
 from protocols.machine import CancelTimer, Effect, Report, SetTimer
@@ -269,7 +269,7 @@ def _timed(context: HeartbeatContext, step: CurrentAssignment, at: Moment) -> He
     timer = rebalance_timer(context.group.group_id, member.member_id)
     if step.state is MemberState.UNREVOKED_PARTITIONS:
         soft = replace(soft, revoking=soft.revoking.set(member.member_id, step.epoch))
-        set_timer = SetTimer(timer, rebalance_deadline(member.metadata.rebalance_timeout_ms, at))
+        set_timer = SetTimer(timer, at.after(member.metadata.rebalance_timeout_ms))
         return replace(context, soft=soft).with_effects(set_timer)
     if member.member_id in soft.revoking:
         soft = replace(soft, revoking=soft.revoking.delete(member.member_id))

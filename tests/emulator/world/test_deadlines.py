@@ -150,6 +150,41 @@ def test_a_wake_up_that_puts_another_of_the_same_instant_off_delays_it():
     assert [(5, "a"), (8, "b")] == by_machine(planned, {"a": ("set", "b", 3)})
 
 
+def test_a_deadline_precedes_the_request_of_its_client_at_that_instant():
+    """Its earlier request began it; requests of others, and those before the deadline, do not."""
+    for client, expected in (("billing-0", [(5, "revoke")]), ("billing-1", [])):
+        kernel = Kernel()
+        machine = Machine(kernel)
+        machine.deadlines.set("revoke", 5, "billing-0")
+        machine.deadlines.set("session", 5)
+        found = {}
+
+        def arrives(_, machine=machine, client=client, found=found):
+            machine.deadlines.fire_before(client)
+            found[machine.kernel.now] = list(machine.woken)
+
+        for when in (4, 5):
+            kernel.at(when, Rank.AT_BROKER, 0, arrives)
+        kernel.run(UNTIL)
+
+        assert {4: [], 5: expected} == found
+        assert [(5, "revoke"), (5, "session")] == sorted(machine.woken)
+
+
+def test_a_deadline_that_another_request_set_again_is_no_longer_of_the_client():
+    """Nor is one that the wake-up before it has cancelled."""
+    kernel = Kernel()
+    machine = Machine(kernel, {"a": ("cancel", "b", 0)})
+    for name in "abc":
+        machine.deadlines.set(name, 5, "billing-0")
+    machine.deadlines.set("c", 5)
+    kernel.at(5, Rank.AT_BROKER, 0, lambda _: machine.deadlines.fire_before("billing-0"))
+    kernel.at(5, Rank.AT_BROKER, 1, lambda _: machine.woken.append((5, "request")))
+    kernel.run(UNTIL)
+
+    assert [(5, "a"), (5, "request"), (5, "c")] == machine.woken
+
+
 def test_a_machine_that_is_gone_is_never_woken():
     """Nor by deadlines set afterwards."""
     kernel = Kernel()
