@@ -64,7 +64,7 @@ def _possible(setup: Setup) -> Iterator[str]:
     """Yield the libraries that have the protocol and the assignor, and usual timeouts."""
     for name in CLIENTS:
         profile = profile_of(name)
-        if setup.protocol not in profile.protocols or not _has_assignor(setup, profile):
+        if not setup.protocols <= set(profile.protocols) or not _has_assignor(setup, profile):
             continue
         if setup.carries_epochs and not profile.commits_epochs:
             continue

@@ -61,14 +61,16 @@ class Explanation:
             if each.policy.reader != self.policy.reader:
                 readers.setdefault(each.policy.reader, each)
         clients = (name + self._fit_if_different(each) for name, each in readers.items())
+        calls = {
+            each.policy.name: None for each in self.alike if each.policy.name != self.policy.name
+        }
         named = [
             each.happening.words
             for each in self.alike
             if each.happening.name != self.happening.name
         ]
-        return (
-            f"{self.policy.words}{_or(clients)}; {self.happening.words}{_or(dict.fromkeys(named))}"
-        )
+        policy = f"{self.policy.words}{_or(calls)}{_or(clients)}"
+        return f"{policy}; {self.happening.words}{_or(dict.fromkeys(named))}"
 
     def _fit_if_different(self, each: Alternative) -> str:
         """Return the fit of an alternative if it is not the same."""
@@ -110,9 +112,9 @@ def merged(ranked: Sequence[Explanation]) -> list[Explanation]:
 
 def _is_alike(head: Explanation, other: Explanation) -> bool:
     """Return whether another explanation has the same policy, and differs too little from a better one."""
-    if head.policy.name != other.policy.name or head.happening.family != other.happening.family:
+    if (head.policy.family, head.happening.family) != (other.policy.family, other.happening.family):
         return False
     if tuple(head.figures.values()) == tuple(other.figures.values()):
         return True
-    is_same = head.happening.name == other.happening.name
+    is_same = (head.policy.name, head.happening.name) == (other.policy.name, other.happening.name)
     return is_same and other.distance - head.distance <= CLIENTS_DIFFER

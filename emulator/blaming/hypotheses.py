@@ -55,6 +55,7 @@ def happenings(symptoms: Symptoms, setup: Setup) -> list[Happening]:
                 if returned
                 else _without_return(symptoms, setup)
             ),
+            *_migrations(symptoms, setup),
             *_killed_late(symptoms, setup),
             *_alive(symptoms),
         ]
@@ -69,6 +70,7 @@ def happenings(symptoms: Symptoms, setup: Setup) -> list[Happening]:
     return found
 
 
+SOME_KILLS = " with some kills"
 _LEFT = "“sending LeaveGroup request” in the client's log"
 _SCALED_IN = f"{_LEFT}; if an autoscaler did it, its event (SuccessfulRescale of an HPA)"
 _SCALED_OUT = (
@@ -77,6 +79,8 @@ _SCALED_OUT = (
 _SOME_KILLED = (
     "the exit of some processes (code 137 of a SIGKILL), and LeaveGroup requests of the others"
 )
+_REFUSED = "UnreleasedInstanceIdException in the log of the second process"
+_AT_ONCE = "1s"
 _KILLED = "the exit of the process (code 137 of a SIGKILL), without a LeaveGroup request in its log"
 
 
@@ -93,7 +97,7 @@ def _with_return(symptoms: Symptoms, group: str) -> Iterator[Happening]:
         if _some_killed(symptoms):
             words = f"a deploy {_killed_and_closed(symptoms)}, and started them again"
             some = _each(symptoms, _close_or_kill, away=True)
-            yield Happening("deploy with some kills", words, _SOME_KILLED, (), some)
+            yield Happening(f"deploy{SOME_KILLS}", words, _SOME_KILLED, (), some)
         return
     crashed = _each(symptoms, _crash, away=True)
     yield Happening("crash and return", f"{names} crashed and came back", _KILLED, crashed)
@@ -117,7 +121,7 @@ def _without_return(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
     if _some_killed(symptoms):
         words = f"a deploy {_killed_and_closed(symptoms)}"
         some = _each(symptoms, _close_or_kill)
-        yield Happening("deploy with some kills", words, _SOME_KILLED, (), some)
+        yield Happening(f"deploy{SOME_KILLS}", words, _SOME_KILLED, (), some)
 
 
 def _some_killed(symptoms: Symptoms) -> bool:
@@ -200,6 +204,42 @@ def _deploy(symptoms: Symptoms, group: str, how: Table) -> tuple[Table, ...]:
         "at": 0,
     }
     return (act | how,)
+
+
+MIGRATION = "migration"
+CLASSIC_ONLY = ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms")
+"""Settings that the consumer protocol refuses."""
+
+
+def _migrations(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
+    """Yield the deploys after which the consumers have the protocol that the group has at the end."""
+    if setup.migrated_to is None:
+        return
+    names = _names(symptoms)
+    words = f"a deploy closed {names} and started them with group.protocol={setup.migrated_to}"
+    closed = tuple(_migrated(symptoms, setup, _close))
+    yield Happening(MIGRATION, words, _LEFT, (), closed)
+    if _some_killed(symptoms):
+        words = f"a deploy {_killed_and_closed(symptoms)}, and started them with group.protocol={setup.migrated_to}"
+        some = tuple(_migrated(symptoms, setup, _close_or_kill))
+        yield Happening(f"{MIGRATION}{SOME_KILLS}", words, _SOME_KILLED, (), some)
+
+
+def _migrated(
+    symptoms: Symptoms, setup: Setup, end: Callable[[Stop, str], Table]
+) -> Iterator[Table]:
+    """Yield the end and the start of each process; a consumer's last one has the other protocol."""
+    last = {stop.consumer: stop for stop in symptoms.stops}
+    refused = CLASSIC_ONLY if setup.migrated_to == "consumer" else ()
+    settings: Table = {"group.protocol": setup.migrated_to}
+    for stop in symptoms.stops:
+        at_us = stop.stopped_us - symptoms.onset_us
+        yield end(replace(stop, resumed_us=None), "") | {"at": at_us}
+        if stop.resumed_us is None:
+            continue
+        back: Table = {"start": stop.consumer, "at": at_us + _away_us(stop, symptoms.ended_us)}
+        changed: Table = {"settings": settings, "unset": [*refused]}
+        yield back | (changed if last[stop.consumer] is stop else {})
 
 
 def _killed_late(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
@@ -289,15 +329,27 @@ def _of_static_members(symptoms: Symptoms, setup: Setup) -> Iterator[Happening]:
             acts=(_started(each.successor, each.at_us, symptoms),),
             members={each.successor: {"group.instance.id": each.former}},
         )
-    if setup.protocol == "consumer" and symptoms.present:
+    if setup.protocol != "consumer":
+        return
+    if symptoms.stops and all(stop.resumed_us is None for stop in symptoms.stops):
+        yield _crash_but_refused(symptoms)
+    if symptoms.present:
         twin = symptoms.present[0]
         yield Happening(
             NOTHING.name + BUT_REFUSED,
             "a second process with the group.instance.id of a member was refused",
-            "UnreleasedInstanceIdException in the log of the second process",
+            _REFUSED,
             acts=({"start": f"{twin}+", "at": 0},),
             members={f"{twin}+": {"group.instance.id": twin}},
         )
+
+
+def _crash_but_refused(symptoms: Symptoms) -> Happening:
+    """Return crashes whose next processes come before the sessions end, and exit for good."""
+    names = _names(symptoms)
+    crashed = tuple(each | {"restart_after": _AT_ONCE} for each in _each(symptoms, _crash))
+    words = f"{names} crashed, and the next process was refused before the session had expired"
+    return Happening(f"crash{BUT_REFUSED}", words, f"{_KILLED}; {_REFUSED}", crashed)
 
 
 def _started(name: str, at_us: int, symptoms: Symptoms) -> Table:

@@ -15,6 +15,9 @@ from emulator.blaming.figures import intervals_s
 from emulator.blaming.setup import Setup, Table
 from protocols.consumer.clients import CLIENTS, Amount, Covers, profile_of
 
+RARE, RARER = 0.05, 0.06
+"""Added to the distance of commits at an interval by the application, and with a listener, too."""
+
 LONGEST_INTERVAL_MS = 600_000
 """Longer times between commits are not taken for an interval."""
 
@@ -25,6 +28,9 @@ NEARLY = 1.05
 
 SILENT_US = 15_000_000
 """In a log of this length a group that commits at all, commits."""
+
+ON_REVOKE = ", and when partitions are revoked"
+"""A group shows whether it commits then only where a living member gives partitions up."""
 
 ONE_EACH = 1.5
 """Up to this number of records between two commits, each may be committed by itself."""
@@ -54,6 +60,16 @@ class Policy:
 
     batch: int | None = None
     """``max.poll.records``, or as many as the call asks for; None: the default."""
+
+    @property
+    def family(self) -> str:
+        """The name without commits that only some incidents show."""
+        return self.name.removesuffix(ON_REVOKE)
+
+    @property
+    def quiet_commits(self) -> tuple[str, str, int | None]:
+        """What decides the commits of a group to which nothing happens."""
+        return self.reader, self.family, self.batch
 
     @property
     def is_per_record(self) -> bool:
@@ -185,9 +201,11 @@ def _by_the_application(client: str, every_ms: int) -> Iterator[Policy]:
         ("commitSync after each record", "sync per record"),
         ("commitAsync after each record", "async per record"),
         ("commitSync before the work", "sync before"),
-        ("commitSync at an interval", at_interval),
         ("no commits", "none"),
     )
     for name, commit in named:
-        rare = 0.05 if commit is at_interval else 0.0
-        yield Policy(name, commit, unusual=rare, client=client)
+        yield Policy(name, commit, client=client)
+    interval = Policy("commitSync at an interval", at_interval, unusual=RARE, client=client)
+    yield interval
+    listener = at_interval | {"on_revoke": True}
+    yield replace(interval, name=interval.name + ON_REVOKE, commit=listener, unusual=RARER)

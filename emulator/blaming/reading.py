@@ -91,7 +91,7 @@ def read_logs(logs: Logs) -> tuple[Evidence, Setup]:
     joins = joins_of(rows, generations, work, commits.topics)
     pieces = sorted(taken_apart(work, joins), key=in_order)
     seen = Evidence(tuple(pieces), commits.offsets, _times(generations), joins)
-    setup = _setup(group, findings.group_type, generations)
+    setup = _setup(group, _within(logs, generations) or generations)
     return _between(logs, seen), replace(setup, carries_epochs=commits.carry_epochs)
 
 
@@ -211,19 +211,33 @@ def _times(generations: Iterable[Lasted]) -> tuple[int, ...]:
     return tuple(each.generation.place.at_ms * 1_000 for each in generations)
 
 
-def _setup(group: str, protocol: str, generations: Sequence[Lasted]) -> Setup:
-    """Return what the generations say, by the most frequent value."""
+def _setup(group: str, generations: Sequence[Lasted]) -> Setup:
+    """Return what the generations of the first protocol say, by the most frequent value."""
+    first, *_, last = (each.generation.group_type for each in [*generations, generations[-1]])
+    generations = [one for one in generations if one.generation.group_type == first]
     members = [each for one in generations for each in one.generation.roster.values()]
     assignors = [one.generation.assignor for one in generations]
     return Setup(
         group=group,
-        protocol=protocol,
+        protocol=first,
+        migrated_to=last if last != first else None,
         assignor=_usual(assignors),
         session_timeout_ms=_usual([each.session_timeout_ms for each in members]),
         rebalance_timeout_ms=_usual([each.rebalance_timeout_ms for each in members]),
         is_static=all(each.instance_id for each in members),
         client_ids=tuple(dict.fromkeys(each.client_id for each in members if each.client_id)),
     )
+
+
+def _within(logs: Logs, generations: Sequence[Lasted]) -> list[Lasted]:
+    """Return the generations of the time to explain."""
+    begin_us = logs.begin_us or 0
+    return [
+        each
+        for each in generations
+        if (each.generation.place.at_ms + each.for_ms) * 1_000 >= begin_us
+        and (logs.end_us is None or each.generation.place.at_ms * 1_000 <= logs.end_us)
+    ]
 
 
 def _usual(values: Iterable[Any]) -> Any:

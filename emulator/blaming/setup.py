@@ -52,7 +52,7 @@ class Setup:
 
     group: str
     protocol: str
-    """``classic`` or ``consumer``."""
+    """``classic`` or ``consumer``; of a group that migrated, the first one."""
 
     assignor: str | None
     session_timeout_ms: int | None
@@ -60,11 +60,19 @@ class Setup:
     is_static: bool = False
     """Whether its members have a ``group.instance.id``."""
 
+    migrated_to: str | None = None
+    """The protocol that the group has at the end, if it is not the first one."""
+
     client_ids: tuple[str, ...] = ()
     """The ``client.id`` of its members, each once."""
 
     carries_epochs: bool | None = None
     """Whether its commits have leader epochs; None: not known, or some have."""
+
+    @property
+    def protocols(self) -> frozenset[str]:
+        """The protocols that its members had."""
+        return frozenset(filter(None, (self.protocol, self.migrated_to)))
 
 
 def warm_up_us(evidence: Evidence, symptoms: Symptoms) -> int:

@@ -150,7 +150,7 @@ def _number(tried: Sequence[Policy], happened: int, seeds: int, costs: Costs) ->
     each_s = mean(costs.run_s(policy) for policy in tried)
     explained = min(explained, max(MIN_HAPPENINGS, int(HAPPENED_S / each_s)))
     again = min((seeds - 1) * min(REPEATED, explained), int(AGAIN_S / each_s))
-    return len(tried) + explained + again
+    return len({policy.quiet_commits for policy in tried}) + explained + again
 
 
 def _ranked(found: Sequence[Explanation]) -> list[Explanation]:
@@ -170,8 +170,10 @@ class _Likely:
 def _likely(case: Case, tried: Sequence[Policy], runs: _Runs) -> list[_Likely]:
     """Return the policies whose commits are most like those before the incident, each with its best batch."""
     found, formed = [], formed_us(case.base)
+    played: dict[object, Evidence] = {}
     for policy in tried:
-        quiet = runs.quiet(case, policy)
+        quiet = played.get(policy.quiet_commits) or runs.quiet(case, policy)
+        played[policy.quiet_commits] = quiet
         usual = before(quiet, formed, case.usual_us)
         off = _distance(case, usual, BEFORE) + policy.unusual
         onset_us = max(formed, case.warm_us + later_us(case, quiet))

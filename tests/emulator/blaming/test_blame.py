@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 import emulator
-from emulator.blaming.evidence import Evidence, Work, evidence_of, recorded
+from emulator.blaming.evidence import Evidence, Joined, Work, evidence_of, recorded
 from emulator.blaming.explanations import Explanation
 from emulator.blaming.happening import BUT_REFUSED, MID_BATCH, NOTHING, Happening
-from emulator.blaming.policies import Policy
+from emulator.blaming.hypotheses import MIGRATION, SOME_KILLS
+from emulator.blaming.policies import ON_REVOKE, Policy
 from emulator.blaming.setup import Setup
 from emulator.blaming.topic_causes import OVERTAKEN
 from emulator.blaming.trials import blame_for
 from emulator.conformance.captured.capture import Capture, read_capture
-from emulator.conformance.captured.traces import Worked, member_settings
+from emulator.conformance.captured.traces import Raised, Worked, member_settings
 from emulator.conformance.history.run import history
 
 from .incidents import SETUP
@@ -105,7 +108,8 @@ def evidence_in(capture: Capture) -> Evidence:
     ]
     work.sort(key=lambda done: (done.ended_us, done.partition, done.first))
     generations = seen.generations_us or tuple(_synced_us(capture))
-    joins = recorded(seen.joins, generations)
+    known = sorted((*seen.joins, *_classic_joins(capture)), key=attrgetter("at_us"))
+    joins = recorded(known, generations)
     return Evidence(tuple(work), seen.commits, generations, joins)
 
 
@@ -116,6 +120,17 @@ def _synced_us(capture: Capture) -> Iterator[int]:
             yield line.at_us
 
 
+_JOINED = re.compile(r"joins the consumer group\. Created a new member id (\S+)")
+
+
+def _classic_joins(capture: Capture) -> Iterator[Joined]:
+    """Yield the member ids of processes that join a consumer group by the classic protocol."""
+    consumers = {each: trace.member for trace in capture.traces for each in trace.member_ids}
+    for line in capture.coordinator_log:
+        if (found := _JOINED.search(line.text)) and found[1] in consumers:
+            yield Joined(line.at_us, consumers[found[1]])
+
+
 def setup_of(capture: Capture) -> Setup:
     """Return what the offsets log of a captured run would say; its client ids are not the defaults."""
     trace = capture.traces[0]
@@ -124,9 +139,11 @@ def setup_of(capture: Capture) -> Setup:
     usual = "roundrobin" if member.client == "aiokafka" else "range"
     session_ms = int(member.kafka.get("session.timeout.ms", 45_000))
     longest_ms = int(member.kafka.get("max.poll.interval.ms", 300_000))
+    last = capture.traces[-1].protocol
     return Setup(
         group=capture.group,
         protocol=trace.protocol,
+        migrated_to=last if last != trace.protocol else None,
         assignor=ASSIGNORS.get(named, named or usual) if is_classic else None,
         session_timeout_ms=session_ms if is_classic else None,
         rebalance_timeout_ms=session_ms if member.client == "aiokafka" else longest_ms,
@@ -140,7 +157,7 @@ POLICIES = {
     "sync-per-poll": "commitSync after each batch",
     "sync-before": "commitSync before the work",
     "timer": "commitSync at an interval",
-    "timer-sync-on-revoke": "commitSync at an interval",
+    "timer-sync-on-revoke": f"commitSync at an interval{ON_REVOKE}",
 }
 """The modes of the captured runs."""
 
@@ -165,7 +182,11 @@ def fault_in(capture: Capture) -> str:
     }.items():
         if verb in verbs:
             return name
+    if len({trace.protocol for trace in capture.traces}) > 1:
+        return MIGRATION + (SOME_KILLS if "sigkill" in verbs else "")
     if "sigkill" in verbs:
+        if _of_refused(capture):
+            return "crash" + BUT_REFUSED
         return "crash and return" if "start" in verbs else "crash"
     if "sigterm" in verbs:
         several = len({member for verb, member in done if verb == "sigterm"}) > 1
@@ -173,6 +194,15 @@ def fault_in(capture: Capture) -> str:
         ending = MID_BATCH if member_settings(capture.traces[0]).stops_in_batch else ""
         return (returned if "start" in verbs else "close") + ending
     return "join" if "start" in verbs else "nothing"
+
+
+def _of_refused(capture: Capture) -> bool:
+    """Return whether a process was refused as the session of the one before had not expired."""
+    return any(
+        isinstance(each, Raised) and "UnreleasedInstanceIdException" in each.text
+        for trace in capture.traces
+        for each in trace.entries
+    )
 
 
 def _of_one_instance(capture: Capture) -> bool:

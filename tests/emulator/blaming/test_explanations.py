@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from emulator.blaming.explanations import CLIENTS_DIFFER, Explanation, merged
 from emulator.blaming.happening import MID_BATCH, NOTHING
-from emulator.blaming.policies import Policy
+from emulator.blaming.policies import ON_REVOKE, Policy
 
 AUTO = Policy("automatic commits", "auto")
 BY_POLL = replace(AUTO, client="librdkafka", read_with="poll")
@@ -52,3 +52,16 @@ def test_another_way_to_close_is_one_only_with_equal_figures():
         "java, automatic commits; m1 closed (or m1 closed in mid-batch)"
     ]
     assert len(words(best, explained(AUTO, IN_BATCH, 0.11, 2))) == 2
+
+
+def test_commits_when_partitions_are_revoked_are_named_where_they_change_nothing():
+    """A crash shows them in no figure; a join does."""
+    interval = Policy("commitSync at an interval", "sync")
+    listener = replace(interval, name=interval.name + ON_REVOKE)
+
+    assert words(explained(interval, CLOSED, 0.1, 1), explained(listener, CLOSED, 0.11, 1)) == [
+        f"java, {interval.name} (or {listener.name}); m1 closed"
+    ]
+    assert 2 == len(
+        words(explained(interval, CLOSED, 0.1, 1), explained(listener, CLOSED, 0.11, 2))
+    )

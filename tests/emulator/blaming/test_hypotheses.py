@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from emulator.blaming.clients import clients_of
 from emulator.blaming.completing import completed
-from emulator.blaming.hypotheses import happenings
+from emulator.blaming.hypotheses import MIGRATION, SOME_KILLS, happenings
 from emulator.blaming.policies import policies
 from emulator.blaming.setup import scenario_of
 from emulator.blaming.symptoms import symptoms_of
@@ -193,3 +194,56 @@ def test_a_deploy_that_killed_only_those_whose_records_were_repeated():
         (act["close"], act.get("grace")) for act in some.acts
     ]
     assert "deploy with some kills" not in names(RETURNED)
+
+
+# -- migrations between the protocols --------------------------------------------------------------
+
+MIGRATED = evidence(
+    steady("a", 0, 1, 20),
+    steady("a", 0, 24, 60, first=190),
+    steady("b", 1, 1, 30),
+    steady("b", 1, 33, 40, first=250),
+    steady("b", 1, 44, 60, first=320),
+)
+"""The consumer b stops twice, and repeats records the first time."""
+
+
+def test_a_group_that_changed_its_protocol_was_migrated():
+    """Each consumer comes back from its last stop with the other protocol; a kill has no grace period."""
+    migrated = replace(SETUP, migrated_to="consumer")
+    symptoms = symptoms_of(MIGRATED)
+    found = {each.name: each for each in happenings(symptoms, migrated)}
+    base = scenario_of(migrated, MIGRATED, symptoms)
+    for name in (MIGRATION, f"{MIGRATION}{SOME_KILLS}"):
+        table = completed(base, policies(MIGRATED, migrated)[0], found[name], 15 * SECOND)
+        assert 6 == len(checked(tidy(table), ScenarioSource("blame")).fault)
+    starts = [act for act in found[MIGRATION].acts if "start" in act]
+    killed = [act for act in found[f"{MIGRATION}{SOME_KILLS}"].acts if "grace" in act]
+
+    assert ["a", "b", "b"] == [act["start"] for act in starts]
+    assert [True, False, True] == ["settings" in act for act in starts]
+    assert {"group.protocol": "consumer"} == starts[-1]["settings"]
+    assert ["b"] == [act["close"] for act in killed]
+    assert not {MIGRATION, f"{MIGRATION}{SOME_KILLS}"} & set(names(MIGRATED))
+
+
+def test_a_library_without_the_new_protocol_did_not_migrate():
+    usual = replace(SETUP, rebalance_timeout_ms=300_000)
+    migrated = replace(usual, migrated_to="consumer")
+    before, after = (set(clients_of(setup)) for setup in (usual, migrated))
+
+    assert {"kafka-python"} <= before
+    assert {"java", "librdkafka"} == after < before
+
+
+# -- commits when partitions are revoked -----------------------------------------------------------
+
+
+def test_commits_at_an_interval_are_tried_with_a_listener_that_commits():
+    """Without a rebalance both commit alike, and are played once."""
+    tried = [each for each in policies(STOPPED, SETUP) if each.family != each.name]
+
+    assert [True] == [each.commit["on_revoke"] for each in tried]
+    assert 2 == sum(
+        each.quiet_commits == tried[0].quiet_commits for each in policies(STOPPED, SETUP)
+    )

@@ -77,3 +77,14 @@ def test_a_process_that_the_consumer_protocol_refuses_is_an_alternative_of_nothi
     assert {"a+": {"group.instance.id": "a"}} == one.members
     assert NOTHING.name == one.family
     assert one.name not in [each.name for each in happenings(symptoms, STATIC)]
+
+
+def test_the_next_process_of_a_crashed_static_member_may_have_been_refused():
+    """The consumer protocol refuses it until the session has expired; it leaves nothing in the two logs."""
+    gone = symptoms_of(evidence(steady("a", 0, 1, 20), steady("b", 1, 1, 40)))
+    found = {each.name: each for each in happenings(gone, replace(STATIC, protocol="consumer"))}
+    one = found["crash" + BUT_REFUSED]
+
+    assert "crash" == one.family
+    assert [("a", "1s")] == [(each["crash"], each["restart_after"]) for each in one.faults]
+    assert one.name not in [each.name for each in happenings(gone, STATIC)]
