@@ -13,6 +13,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import ExceptionName
 from protocols.consumer.classic.commits import (
     is_illegal,
+    is_turn_of_join,
     local_error,
     local_refusal,
     report_refused_commit,
@@ -20,6 +21,7 @@ from protocols.consumer.classic.commits import (
     waits_for_commit,
     waits_for_join,
 )
+from protocols.consumer.classic.phases import Outside
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.clients import Repeats
 from protocols.consumer.committing import RETRIED, automatic_offsets
@@ -141,10 +143,15 @@ def is_asynchronous(flight: InFlight) -> bool:
 
 
 def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the commits that waited for a lookup, a join or another commit, in their order."""
+    """Send the commits that waited for a lookup, a join or another commit, in their order.
+
+    The commit before a rebalance is sent by the join, if the application lets it go on.
+    """
     step = Step(state)
     while step.state.pending_commits:
         if waits_for_join(step.state, consumer) or waits_for_commit(step.state, consumer):
+            return step
+        if is_turn_of_join(step.state) and isinstance(step.state.app, Outside):
             return step
         step = step.then(lambda s: _send_first_pending(s, consumer, now))
     return step
@@ -153,7 +160,11 @@ def send_pending(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
 def _send_first_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     (offsets, kind), *later = state.pending_commits
     state = replace(state, pending_commits=tuple(later))
-    return send_async(state, consumer, offsets, now, kind)
+    if offsets is not None:
+        return send_async(state, consumer, offsets, now, kind)
+    if kind is CommitKind.PREPARE:
+        return Step(state)  # no join can send it now: it takes its turn again
+    return commit_automatically(state, consumer, kind, now)
 
 
 def end_pending(state: ClientState, now: int) -> Step[ClientState]:
@@ -164,6 +175,8 @@ def end_pending(state: ClientState, now: int) -> Step[ClientState]:
     step = Step(replace(state, pending_commits=()))
     error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     for offsets, kind in state.pending_commits:
+        if offsets is None:
+            continue
         step = step.then(partial(_unsent, offsets=offsets, kind=kind, error=error, now=now))
     return step
 

@@ -185,21 +185,15 @@ class BackgroundClient:
         """Apply a step, and continue with what it made possible."""
         effects = self._become(step)
         effects += self._become(responses.pump(self.state, self.consumer, now))
+        if isinstance(self.state.coordinator, Known):
+            effects += self._become(async_commits.send_pending(self.state, self.consumer, now))
         if isinstance(self.state.app, CommittingSync):
-            effects += self._become(self._send_held(now))
             effects += self._become(application.advance_commit_sync(self.state, self.consumer, now))
         if self._listened is not None and isinstance(self.state.app, Calling):
             (call, threw), self._listened = self._listened, None
             return Step(self.state, effects + self.called(call, now, threw).effects)
         effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects + self._advance(now))
-
-    def _send_held(self, now: int) -> Step[ClientState]:
-        """Send the commits that a synchronous one waits for, of a client that sends them in turn."""
-        state, consumer = self.state, self.consumer
-        if not consumer.profile.commits_in_turn or not isinstance(state.coordinator, Known):
-            return Step(state)
-        return async_commits.send_pending(state, consumer, now)
 
     def _advance(self, now: int) -> tuple[Effect, ...]:
         """Work on the group, fetch, and return records if the application waits for some.
@@ -231,11 +225,8 @@ class BackgroundClient:
             step = step.then(lambda s: requests.look_up(s, consumer, now))
             if state.membership is not Membership.USER_ASSIGNED:
                 return step
-        if step.state.pending_commits and isinstance(step.state.coordinator, Known):
-            step = step.then(lambda s: async_commits.send_pending(s, consumer, now))
         if rejoin.needed(step.state) and self._may_join(step.state):
-            until = now if self._poll_until is None else self._poll_until
-            step = step.then(lambda s: turn.join(s, consumer, now, until))
+            step = step.then(lambda s: self._join(s, now))
             if turn.interrupted(step):
                 return step
         step = step.then(lambda s: self._commit_if_due(s, now))
@@ -255,18 +246,24 @@ class BackgroundClient:
             return False
         if self._thrown is not None and isinstance(state.future, Synced):
             return False
-        if isinstance(state.prepare, PrepareNeeded) and self._holds_commits(state):
-            return False
         if not self._polls_listener or self._poll_until is not None:
             return True
         if isinstance(state.future, Synced):
             return False
         return state.future is not None or isinstance(state.prepare, PrepareDone)
 
-    def _holds_commits(self, state: ClientState) -> bool:
-        """Return whether an automatic commit, or the one before a rebalance, waits for another one."""
-        automatic = self.consumer.settings.enable_auto_commit
-        return automatic and commits.waits_for_commit(state, self.consumer)
+    def _join(self, state: ClientState, now: int) -> Step[ClientState]:
+        """Advance the join; its automatic commit waits for the commits before it.
+
+        Records are no longer returned meanwhile (aiokafka ``_on_join_prepare``).
+        """
+        begins = isinstance(state.prepare, PrepareNeeded)
+        if begins and self.consumer.settings.enable_auto_commit:
+            if commits.holds_join(state, self.consumer):
+                return Step(replace(commits.queue_join(state), revoking=True))
+            state = commits.without_turn_of_join(state)
+        until = now if self._poll_until is None else self._poll_until
+        return turn.join(state, self.consumer, now, until)
 
     @staticmethod
     def _prepared(state: ClientState) -> bool:
@@ -278,8 +275,8 @@ class BackgroundClient:
         settings = self.consumer.settings
         if not settings.enable_auto_commit or now < state.autocommit_us:
             return Step(state)
-        if self._holds_commits(state):
-            return Step(state)  # its response is the next event
+        if commits.holds_automatic(state, self.consumer):
+            return Step(state)
         interval = settings.auto_commit_interval_ms * MS
         steady = state.membership in _STEADY and not rejoin.needed(state)
         profile = self.consumer.profile
@@ -294,6 +291,8 @@ class BackgroundClient:
         step = Step(replace(state, autocommit_us=due), (SetTimer(committing.AUTO_COMMIT, due),))
         if not steady:
             return step
+        if commits.is_behind_others(state, self.consumer):
+            return step.then(lambda s: Step(commits.queue_automatic(s, CommitKind.AUTO)))
         return step.then(
             lambda s: async_commits.commit_automatically(s, self.consumer, CommitKind.AUTO, now)
         )

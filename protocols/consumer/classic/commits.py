@@ -9,7 +9,12 @@ from typing import Final
 
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
-from protocols.consumer.classic.phases import Prepare, PrepareCommitted, PrepareCommitting
+from protocols.consumer.classic.phases import (
+    CommittingSync,
+    Prepare,
+    PrepareCommitted,
+    PrepareCommitting,
+)
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.clients import InRebalance
 from protocols.consumer.committing import RETRIED
@@ -48,9 +53,58 @@ def waits_for_commit(state: ClientState, consumer: Consumer) -> bool:
 
 
 def is_behind_others(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether a synchronous commit is held until those requested before it are answered."""
+    """Return whether the next commit is held until those requested before it are answered."""
     held = consumer.profile.commits_in_turn and bool(state.pending_commits)
     return held or waits_for_commit(state, consumer)
+
+
+def queue_automatic(state: ClientState, kind: CommitKind) -> ClientState:
+    """Let an automatic commit wait for those before it."""
+    return replace(state, pending_commits=(*state.pending_commits, (None, kind)))
+
+
+def holds_automatic(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether no automatic commit becomes due: one is not answered, or commitSync waits.
+
+    The task that commits awaits the response; commitSync, if it waits already, comes first.
+    """
+    if not consumer.profile.commits_in_turn:
+        return False
+    app = state.app
+    return _sends_automatic(state) or (
+        isinstance(app, CommittingSync) and app.correlation_id is None
+    )
+
+
+def _sends_automatic(state: ClientState) -> bool:
+    in_flight = any(flight.kind is CommitKind.AUTO for flight in state.in_flight.values())
+    return in_flight or any(offsets is None for offsets, _ in state.pending_commits)
+
+
+def holds_join(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether the commit before a rebalance is held until those before it are answered."""
+    if is_turn_of_join(state):
+        return waits_for_commit(state, consumer)
+    return is_behind_others(state, consumer)
+
+
+def queue_join(state: ClientState) -> ClientState:
+    """Let the commit before a rebalance wait; the task that joins first ends its automatic commit."""
+    return state if _sends_automatic(state) else queue_automatic(state, CommitKind.PREPARE)
+
+
+def is_turn_of_join(state: ClientState) -> bool:
+    """Return whether the first commit that waits is the one before a rebalance."""
+    if state.rejoin is None or not state.pending_commits:
+        return False
+    return state.pending_commits[0][1] is CommitKind.PREPARE
+
+
+def without_turn_of_join(state: ClientState) -> ClientState:
+    """End the wait of the commit before a rebalance, which the join sends now."""
+    if not is_turn_of_join(state):
+        return state
+    return replace(state, pending_commits=state.pending_commits[1:])
 
 
 def _joins(state: ClientState) -> bool:

@@ -169,8 +169,11 @@ class ClientState:
     inbox: tuple[Envelope, ...] = ()
     in_flight: dict[int, InFlight] = field(default_factory=dict)
     request_timer_us: int | None = None
-    pending_commits: tuple[tuple[tuple[OffsetToCommit, ...], CommitKind], ...] = ()
-    """Asynchronous commits that wait for a lookup, a join or the commit in flight."""
+    pending_commits: tuple[tuple[tuple[OffsetToCommit, ...] | None, CommitKind], ...] = ()
+    """Commits that wait for a lookup, a join or the commits before them.
+
+    An automatic one has no offsets yet: it covers what has been returned when it is sent.
+    """
 
     callbacks: tuple[tuple[InFlight, int, ErrorCode], ...] = ()
     """Asynchronous commits that ended and whose callbacks have not run."""

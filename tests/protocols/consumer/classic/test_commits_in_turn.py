@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.facts import CommitKind, CommitSent
 from protocols.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 
@@ -65,6 +66,99 @@ def test_a_rebalance_waits_for_the_automatic_commit():
     assert not driver.pending(JoinGroupRequest)
     driver.committed()
     assert driver.pending(JoinGroupRequest)
+
+
+def kinds_sent(driver: ClientDriver) -> list[CommitKind]:
+    return [fact.kind for fact in driver.emitted(CommitSent)]
+
+
+def with_application_commit_in_flight() -> ClientDriver:
+    """A stable member of aiokafka with automatic commits, whose application commits, too."""
+    driver = background("aiokafka", enable_auto_commit=True, auto_commit_interval_ms=5_000)
+    driver.stable({0: 0})
+    driver.hand({0: 5})
+    driver.poll()
+    driver.commit_async({0: 2})
+    return driver
+
+
+def test_an_automatic_commit_that_waits_precedes_a_later_one_of_the_application():
+    """The lock serves them in the order in which they asked; it covers what was returned at its turn."""
+    driver = with_application_commit_in_flight()
+    driver.advance(6_000)
+    driver.commit_async({0: 3})
+    driver.hand({0: 9})
+    driver.poll()
+    driver.committed()
+    driver.committed()
+
+    assert [CommitKind.ASYNC, CommitKind.AUTO, CommitKind.ASYNC] == kinds_sent(driver)
+    assert [2, 14, 3] == offsets_sent(driver)
+
+
+def test_the_interval_begins_when_the_automatic_commit_begins_to_wait():
+    """Of those that become due while it waits, one follows."""
+    driver = with_application_commit_in_flight()
+    driver.advance(14_000)
+    driver.committed()
+    assert [CommitKind.ASYNC, CommitKind.AUTO] == kinds_sent(driver)
+    driver.committed()
+    assert [CommitKind.ASYNC, CommitKind.AUTO, CommitKind.AUTO] == kinds_sent(driver)
+    driver.committed()
+    assert not driver.pending(OffsetCommitRequest)
+
+
+def test_a_commit_sync_that_waits_precedes_a_later_automatic_commit():
+    """It asked for the lock first."""
+    driver = with_application_commit_in_flight()
+    assert driver.commit_sync({0: 3}) is None
+    driver.advance(6_000)
+    driver.committed()
+    driver.committed()
+
+    assert [CommitKind.ASYNC, CommitKind.SYNC, CommitKind.AUTO] == kinds_sent(driver)
+
+
+def test_the_commit_before_a_rebalance_precedes_a_later_one_of_the_application():
+    """Nothing is returned while it waits."""
+    driver = with_application_commit_in_flight()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.commit_async({0: 3})
+    driver.hand({0: 9})
+    driver.poll()
+    driver.committed()
+    driver.committed()
+
+    assert [CommitKind.ASYNC, CommitKind.PREPARE, CommitKind.ASYNC] == kinds_sent(driver)
+    assert [2, 5, 3] == offsets_sent(driver)
+
+
+def test_commit_sync_while_a_rebalance_waits_for_its_commit():
+    """The join goes on behind it; a commit of close() comes last."""
+    driver = with_application_commit_in_flight()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    assert driver.commit_sync({0: 3}) is None
+    driver.committed()
+    driver.committed()
+    driver.committed()
+
+    assert [CommitKind.ASYNC, CommitKind.SYNC, CommitKind.PREPARE] == kinds_sent(driver)
+    assert driver.pending(JoinGroupRequest)
+
+
+def test_close_while_a_rebalance_waits_for_its_commit():
+    """The commit of close() takes its place."""
+    driver = with_application_commit_in_flight()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.close()
+    driver.committed()
+    driver.committed()
+
+    assert [CommitKind.ASYNC, CommitKind.CLOSE] == kinds_sent(driver)
+    assert not driver.state.pending_commits
 
 
 def test_commit_sync_waits_for_the_automatic_commit():
