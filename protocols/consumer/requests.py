@@ -102,6 +102,13 @@ def send(state: A, message: Message, flight: RequestInFlight) -> Step[A]:
     return Step(replace(state, reads=reads, in_flight=flights, request_timer_us=timer), effects)
 
 
+def are_in_flight(state: RequestState) -> bool:
+    """Return whether a request of the client, other than a fetch, has no response yet."""
+    reads = state.reads
+    asks = reads.metadata.in_flight is not None or reads.listing or reads.validating
+    return bool(state.in_flight or asks)
+
+
 def without_request(state: A, number: int) -> A:
     """Return the state without the request ``number`` in flight."""
     left = {n: flight for n, flight in state.in_flight.items() if n != number}

@@ -50,12 +50,12 @@ def autocommit_due(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
 
 
 def due_at_poll(state: ClientState, consumer: Consumer, now: int) -> ClientState:
-    """Let each call of poll() commit if the interval is 0.
+    """Begin the interval with the first poll(); if it is 0, let each call of poll() commit.
 
-    Without a group to join, the interval begins with the consumer, so with its first poll().
+    The interval begins with the consumer, and again when a join ends.
     """
     interval = consumer.settings.auto_commit_interval_ms * MS
-    if state.membership is Membership.USER_ASSIGNED and not state.autocommit_us:
+    if not state.autocommit_us:
         return replace(state, autocommit_us=now + interval)
     if interval or state.autocommit_us > now + MS:
         return state

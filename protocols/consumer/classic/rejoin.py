@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from assignors.plugin import call_on_assignment
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
+from protocols.consumer import requests
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import session_in_join
 from protocols.consumer.classic.async_commits import commit_automatically
@@ -84,25 +85,30 @@ def _failed(
     match failed.reaction:
         case Reaction.AT_ONCE:
             return advance(state, consumer, now, poll_until_us)
-        case Reaction.LATER if _waits_for_fetch(consumer):
-            return Step(state)
         case Reaction.LATER:
-            pause = now + consumer.settings.retry_backoff_ms * MS
-            return Step(state, (SetTimer(RETRY, pause),))
+            due_us = _next_join_us(state, consumer, now)
+            return Step(state, () if due_us is None else (SetTimer(RETRY, due_us),))
         case Reaction.THROW:
             return Step(state, (Return(Failed(failed.exception, failed.error, failed.message)),))
 
 
-def _waits_for_fetch(consumer: Consumer) -> bool:
-    """Return whether poll waits for the response to a fetch before it joins again.
+def _next_join_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
+    """Return when (us) a member joins again after a failure; None: after the next response.
 
-    Otherwise it waits for ``retry.backoff.ms``: without a request in flight, or while a position is
-    missing (``ConsumerNetworkClient.poll``, ``ClassicKafkaConsumer.pollForFetches``). Clients that
-    return no records while they join wait for that time, too.
+    The poll of the Java client waits for a response; without a request in flight, or while a position
+    is missing, for ``retry.backoff.ms`` at most; and until the automatic commit is due, which the join
+    holds up (``ClassicKafkaConsumer.pollForFetches``, ``ConsumerNetworkClient.poll``). Other clients
+    wait for the back-off.
     """
-    if not consumer.profile.records_while_joining or not consumer.fetcher.in_flight:
-        return False
-    return consumer.positions.all_reading()
+    settings, profile = consumer.settings, consumer.profile
+    backoff_us = now + settings.retry_backoff_ms * MS
+    if profile.in_background or not profile.records_while_joining:
+        return backoff_us
+    due = [max(now, state.autocommit_us)] if settings.enable_auto_commit else []
+    awaits = consumer.fetcher.in_flight or requests.are_in_flight(state)
+    if not awaits or not consumer.positions.all_reading():
+        due.append(backoff_us)
+    return min(due, default=None)
 
 
 # -- prepare -------------------------------------------------------------------------------------

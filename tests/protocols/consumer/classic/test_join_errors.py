@@ -8,10 +8,12 @@ from protocols.consumer.calls import Failed
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import (
+    FetchRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
+    OffsetCommitRequest,
     SyncGroupRequest,
     coordinator_node,
 )
@@ -291,6 +293,39 @@ def test_a_cooperative_member_that_reads_joins_again_after_its_fetch_response():
     driver.records({})
 
     assert driver.one(JoinGroupRequest).member_id
+
+
+def test_the_automatic_commit_ends_the_wait_behind_a_failed_join():
+    """poll() waits until it is due at most, although it cannot be sent before the member has joined."""
+    driver = ClientDriver(
+        assignors=("cooperative-sticky",), enable_auto_commit=True, auto_commit_interval_ms=5_000
+    )
+    driver.stable()
+    driver.learn()
+    driver.poll(10_000)
+    driver.committed()
+    due_us = driver.state.autocommit_us
+    driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance_until(JoinGroupRequest)
+
+    assert due_us == driver.now_us
+    assert 1 == len(driver.ever(OffsetCommitRequest))
+
+
+def test_each_request_in_flight_holds_up_a_join_that_failed():
+    """Here a commit of the application: the member owns nothing, so it fetches nothing."""
+    driver = ClientDriver(assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.join()
+    driver.commit_async({0: 1})
+    driver.learn()
+    driver.poll(10_000)
+    assert not driver.pending(FetchRequest)
+    driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance(450)
+    assert [] == driver.pending(JoinGroupRequest)
+    driver.committed()
+
+    assert driver.pending(JoinGroupRequest)
 
 
 def test_a_join_answer_with_success_names_the_member():
