@@ -342,6 +342,7 @@ def _kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
         found += [Commits.BEFORE_WORK] if policy.when == "before" else []
         found += [Commits.EACH_RECORD] if policy.when == "record" else []
         found += [] if policy.arguments else [Commits.NO_OFFSETS]
+        found += [Commits.KEPT] if policy.on_refusal == "keep" else []
     named = policy.on_revoke or (policy.call in ("sync", "async") and policy.arguments)
     found += [Commits.NO_EPOCH] if named and not policy.leader_epoch else []
     return found + ([Commits.IN_LISTENER] if policy.on_revoke else [])

@@ -20,6 +20,7 @@ from emulator.report.hints.downtime import (
 )
 from emulator.report.hints.of_verdicts import VERDICT_HINTS
 from emulator.report.hints.owners import WITHOUT_ID
+from emulator.report.hints.refusals import CONSUMER_PROTOCOL, EAGER
 from emulator.report.hints.removals import TAKES_ITS_PLACE
 
 _OPENING = """\
@@ -46,10 +47,11 @@ Python, `emulator.advise("scenario.toml", seeds=10)` returns them with their tri
 
 A change is *better* or *worse* if a main figure (records reprocessed, lost and truncated, takeover,
 downtime, rebalances) falls or rises in some seeds and does the opposite in none, or if the 95 %
-confidence interval of the mean difference does not contain 0; *better*, too, if runs with it lack a problem that runs without
+confidence interval of the mean difference does not contain 0 (fewer refused commits count, too, where some are refused
+without it); *better*, too, if runs with it lack a problem that runs without
 it have, or if no record is reprocessed, lost or truncated any more, whatever the price in time, or none lost or
 truncated any more, whatever is reprocessed instead; *mixed* if one
-figure falls and another rises; *unclear* if seeds disagree. An effect of several seeds that neither the
+figure falls and another rises, in the mean if seeds disagree; *unclear* if seeds disagree. An effect of several seeds that neither the
 interval of its mean nor the sign test tells from chance is named: "With 3 seeds this may be chance". Main figures are not all: a smaller session timeout also removes
 members that pause, which shows only in a scenario with pauses.
 """
@@ -62,6 +64,8 @@ OTHERS = {
     TAKES_ITS_PLACE: "a process that was killed and started again while the group still had it as a member",
     KEPT_BY_ID: "a group that members left and joined again",
     ONLY_MOVED_STOP: "a group that members left and joined again",
+    EAGER: "a cooperative group of which rebalances refuse commits",
+    CONSUMER_PROTOCOL: "a cooperative group of which rebalances refuse commits",
     ONE_CLASSIC_JOIN: "a group in migration that is not served",
     CONVERT_BACK: "a group in migration that is not served",
     **{hint: f"members with `deviates.{key}`" for key, hint in DEVIATION_HINTS.items()},

@@ -78,10 +78,11 @@ from emulator.advice.session_changes import (
     static_membership,
 )
 from emulator.advice.situation import Situation, milliseconds
-from emulator.report.wording import duration
+from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.resolution import client_of, topics_of
 from emulator.scenario.units import US_PER_S
+from protocols.consumer.clients import profile_of
 
 # -- batches, grace periods and polls ------------------------------------------------------------
 
@@ -187,6 +188,23 @@ def cooperative(situation: Situation) -> Draft | None:
     return consumer(situation, STRATEGY, "cooperative-sticky", why)
 
 
+def eager(situation: Situation) -> Draft | None:
+    """An eager assignor: members give up all partitions before they join."""
+    facts = situation.facts
+    if facts.by_coordinator or not facts.cooperative or facts.shared or facts.mixed:
+        return None
+    group = situation.group
+    known = [profile_of(client_of(group, member)).assignors.values() for member in group.members]
+    name = next(each for each in EAGER if all(each in names for names in known))
+    refused, number = (int(situation.metrics[name]) for name in ("commits_refused", "rebalances"))
+    why = f"{counted(refused, 'commit was', 'commits were')} refused in {counted(number, 'rebalance')}."
+    return consumer(situation, STRATEGY, name, why)
+
+
+EAGER: Final = ("sticky", "roundrobin", "range")
+"""The eager assignors, those first that move fewest partitions and balance over all topics."""
+
+
 def consumer_protocol(situation: Situation) -> Draft | None:
     """The consumer protocol: no rebalance waits for all members."""
     facts = situation.facts
@@ -258,8 +276,10 @@ CHANGES: Final[Changes] = {
         ("shorter-poll-interval", shorter_interval),
         ("consumer-protocol", consumer_protocol),
     ),
+    "consumer-protocol": (("consumer-protocol", consumer_protocol),),
     "cost-of-expired-offsets": (("reset-to-earliest", reset_to_earliest),),
     **OF_FAILING,
+    "eager": (("eager", eager),),
     "drain-workers": (("drain-workers", drain_workers),),
     "even-partitions": (("more-members", even_members),),
     "fence-sooner": (("fence-sooner", fence_sooner),),

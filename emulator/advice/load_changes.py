@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Final
 
 from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, consumer
@@ -26,15 +27,15 @@ def more_members(situation: Situation) -> Draft | None:
         f"{load.arrival:,.0f} records arrive per second, and {counted(load.members, 'member')} process "
         f"{load.capacity:,.0f}."
     )
-    if situation.group.autoscaler is not None:
-        path = f"group[{situation.group.id}].autoscaler.max_replicas={value}"
-        return Draft(why, (f"max_replicas of the autoscaler: {value}",), (path,))
     return _members(situation, value, why)
 
 
 def _members(situation: Situation, value: int, why: str) -> Draft:
-    """Return the change of a group to a number of members."""
+    """Return the change of a group to a number of members, or of its autoscaler to at most so many."""
     group = situation.group.id
+    if situation.group.autoscaler is not None:
+        path = f"group[{group}].autoscaler.max_replicas={value}"
+        return Draft(why, (f"max_replicas of the autoscaler: {value}",), (path,))
     return Draft(why, (f"members of {group}: {value}",), (f"group[{group}].members={value}",))
 
 
@@ -143,13 +144,16 @@ def members_to_catch_up(situation: Situation) -> Draft | None:
 
 
 def even_members(situation: Situation) -> Draft | None:
-    """The next number of members of which each has as many partitions."""
+    """The next number of members of which each has as many partitions, or few enough for one member."""
     load = situation.load
-    if load is None or not load.even_members:
+    if load is None or not (load.is_uneven or load.even_members):
         return None
-    value = load.even_members
+    value = load.members_for(MARGIN) if load.is_uneven else load.even_members
+    if value <= load.members:
+        return None
     why = (
-        f"{load.partitions} partitions are {load.partitions // value} for each of {value} members."
+        f"{load.partitions} partitions are at most {ceil(load.partitions / value)} for each of {value} "
+        f"members, and {load.fullest} for some of {load.members}."
     )
     return _members(situation, value, why)
 

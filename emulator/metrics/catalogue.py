@@ -78,7 +78,9 @@ VALUES = (
     Metric("sync_phases_cut", "count", "sync phases that ended without a stable group"),
     Metric("sync_phase_cut_total_s", "s", "those sync phases, from the end of the join phase"),
     Metric(
-        "time_to_stable_total_s", "s", "from the start of a rebalance to stable, with follow-ups"
+        "time_to_stable_total_s",
+        "s",
+        "from the start of a rebalance to stable, with follow-ups and what it interrupts, or to the end of a run",
     ),
     Metric("time_to_stable_max_s", "s", "the longest such time"),
     Metric("moved", "partitions", "with another owner after a rebalance and its follow-ups"),

@@ -142,3 +142,8 @@ def named(counts: Mapping[Key, int]) -> dict[str, int]:
 def longest(durations: Iterable[int]) -> float:
     """Return the maximum of durations in microseconds, in seconds; 0 if there are none."""
     return seconds(max(durations, default=0))
+
+
+def lasted(phases: Iterable[tuple[int | None, int | None]]) -> list[int]:
+    """Return the durations of the phases that have begun and ended."""
+    return [end - start for start, end in phases if start is not None and end is not None]

@@ -35,7 +35,7 @@ from dataclasses import field
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
-from emulator.metrics.readings import Handler, Reading, Row, longest, seconds
+from emulator.metrics.readings import Handler, Reading, Row, lasted, longest, seconds
 
 REASONS = (
     ("Adding new member", "member added"),
@@ -177,21 +177,14 @@ class RebalanceMeter:
             ev.CoordinatorMoved: self._on_coordinator_moved,
         }
 
-    def read(self, _ended_us: int) -> Reading:
+    def read(self, ended_us: int) -> Reading:
         """Return the metrics of all rebalances."""
-        for group in self._groups.values():
-            self._finish_series(group)
-        joins = [r.joined_us - r.started_us for r in self._rounds if r.joined_us is not None]
-        syncs = [
-            r.stable_us - r.joined_us
-            for r in self._rounds
-            if r.stable_us is not None and r.joined_us is not None
-        ]
-        cut = [
-            r.cut_us - r.joined_us
-            for r in self._rounds
-            if r.cut_us is not None and r.joined_us is not None
-        ]
+        for (_, replaced), group in self._groups.items():
+            is_cut = group.round is not None and replaced == ev.NOT_REPLACED
+            self._finish_series(group, ended_us if is_cut else None)
+        joins = lasted((r.started_us, r.joined_us) for r in self._rounds)
+        syncs = lasted((r.joined_us, r.stable_us) for r in self._rounds)
+        cut = lasted((r.joined_us, r.cut_us) for r in self._rounds)
         reasons = Counter(reason_kind(r.reason) for r in self._rounds)
         return Reading(
             values={
@@ -244,17 +237,23 @@ class RebalanceMeter:
     ) -> None:
         group = self._seen_by(what)
         previous = what.generation if isinstance(what, ev.RebalanceStarted) else -1
-        if group.round is not None:
-            group.round.cut(event.at_us)
+        interrupted = group.round
+        if interrupted is not None:
+            interrupted.cut(event.at_us)
         round_ = Round(what.group, what.reason, what.consumer, event.at_us, previous)
         group.round = round_
         if not group.stable or group.forming:
             return
         self._rounds.append(round_)
+        began_us = event.at_us
         if group.series is not None and what.consumer not in group.series.donors:
-            self._finish_series(group)
+            if interrupted is None:
+                self._finish_series(group)
+            else:
+                began_us = group.series.started_us
+                self._end_series(group)
         if group.series is None:
-            group.series = RebalanceSeries(event.at_us, group.owners)
+            group.series = RebalanceSeries(began_us, group.owners)
         group.series.rounds += 1
         self._rounds_max = max(self._rounds_max, group.series.rounds)
 
@@ -303,31 +302,37 @@ class RebalanceMeter:
         owners = {before[p] for p in withheld if p.topic not in self._deleted}
         return frozenset(owners.intersection(members))
 
-    def _finish_series(self, group: GroupState) -> None:
-        """Count the moves of the series and its duration, and end it."""
+    def _end_series(self, group: GroupState) -> RebalanceSeries | None:
+        """Count the moves of the series, and end it."""
         series, group.series = group.series, None
         if series is not None and series.stable_us:
             self._moves += count_moves(series.before, series.after, series.members)
-            self._durations_us.append(series.stable_us - series.started_us)
+        return series
+
+    def _finish_series(self, group: GroupState, cut_us: int | None = None) -> None:
+        """Count the moves of the series and its duration, and end it; *cut_us*: when its last phase was cut."""
+        series = self._end_series(group)
+        if series is not None and (ended_us := cut_us or series.stable_us):
+            self._durations_us.append(ended_us - series.started_us)
 
     def _on_emptied(self, event: ev.Event, what: ev.GroupEmptied) -> None:
         group = self._seen_by(what)
-        if group.round is None:
-            self._discard_round(group)
-        elif what.generation > group.round.previous:
+        if group.round is not None:
+            if what.generation <= group.round.previous:
+                return
             group.round.cut(event.at_us)
-            self._discard_round(group)
+        self._discard_round(group, None if ev.by_replaced_coordinator(what) else event.at_us)
 
     def _on_coordinator_moved(self, event: ev.Event, what: ev.CoordinatorMoved) -> None:
         group = self._group(what.group)
         if group.round is not None and not group.round.counts_epochs:
             group.round.cut(event.at_us)
-        self._discard_round(group)
+        self._discard_round(group, event.at_us)
 
-    def _discard_round(self, group: GroupState) -> None:
-        """Discard a round that the coordinator no longer has."""
+    def _discard_round(self, group: GroupState, at_us: int | None = None) -> None:
+        """Discard a round that the coordinator no longer has; *at_us*: when that counts as its end."""
+        self._finish_series(group, None if group.round is None else at_us)
         group.round, group.forming = None, False
-        self._finish_series(group)
 
 
 def _row(each: Round) -> Row:

@@ -20,6 +20,7 @@ COLUMNS: Final = {
     "compacted_unread": "compacted",
     "processed_by_neither": "by neither",
     "processed_by_both": "by both",
+    "commits_refused": "refused",
     "takeover_last_s": "takeover",
     "downtime_max_s": "downtime",
     "downtime_total_s": "summed",

@@ -61,10 +61,13 @@ HEADLINE: Final = {
 }
 """The metrics by which a trial is judged; less is better."""
 
+REFUSED: Final = {"commits_refused": "refused commits"}
+"""The metric by which a trial is judged too, where commits are refused without the change."""
+
 LAG: Final = {"lag_processed_peak": "peak lag"}
 """The metric by which a trial is judged too, where lag is the problem."""
 
-JUDGED: Final = {**HEADLINE, **LAG}
+JUDGED: Final = {**HEADLINE, **REFUSED, **LAG}
 
 RECORDS: Final = (
     "reprocessed",
@@ -82,6 +85,7 @@ RANKED_BY: Final = (
     "reprocessed",
     "processed_by_both",
     "downtime_total_s",
+    *REFUSED,
     *LAG,
 )
 """The metrics that order changes that lose as little, the most important first."""
@@ -101,11 +105,13 @@ PRICES: Final = dict.fromkeys(
         "reset-to-earliest",
     ),
     0,
-) | dict.fromkeys(("cooperative", "consumer-protocol", "own-group-id", "assignor-in-two-steps"), 2)
+) | dict.fromkeys(
+    ("cooperative", "consumer-protocol", "eager", "own-group-id", "assignor-in-two-steps"), 2
+)
 """What a change costs: 0 a value of a setting, 2 a migration of a running group in two restarts; any
 other costs 1: code, names, members."""
 
-ONLY_FEWER: Final = ("rebalances",)
+ONLY_FEWER: Final = ("rebalances", *REFUSED)
 """Main figures of which more is no harm by itself: what it costs is in the others."""
 
 MIN_SHARE: Final = 0.05
@@ -160,14 +166,20 @@ class Trial:
             return Effect.DISQUALIFIED
         differences = self.differences().values()
         better = any(value < 0 for value in differences) or bool(self.solved)
-        worse = any(value > 0 for value in differences) or bool(self.problems)
+        worse = any(value > 0 for value in differences) or bool(self.problems) or self._rises()
         if better and worse:
             return (
                 Effect.BETTER if self.removes_all or self.saves_all or self.cures else Effect.MIXED
             )
-        if better or worse:
-            return Effect.BETTER if better else Effect.WORSE
+        if better:
+            return Effect.BETTER
+        if any(value > 0 for value in differences) or self.problems:
+            return Effect.WORSE
         return Effect.UNCLEAR if self.unclear() else Effect.NONE
+
+    def _rises(self) -> bool:
+        """Return whether the mean of a main figure rises, although it falls in some seeds."""
+        return any(each.mean.value > 0 for each in self.unclear().values())
 
     @property
     def new_reasons(self) -> tuple[Disqualified, ...]:
@@ -210,7 +222,9 @@ class Trial:
     def cures(self) -> bool:
         """Whether runs are disqualified without the change and not with it, and repeat or lose no more."""
         found = self.differences()
+        unclear = self.unclear()
         more = any(found.get(name, 0.0) > 0 for name in RECORDS)
+        more |= any(unclear[name].mean.value > 0 for name in RECORDS if name in unclear)
         return bool(self.without_it) and not (self.disqualified or self.problems or more)
 
     @property
@@ -278,12 +292,20 @@ class Trial:
         }
 
     def _large(self) -> Iterator[tuple[str, Comparison]]:
-        for name in JUDGED if self.of_lag else HEADLINE:
+        for name in self._judged():
             compared = self._compared(name)
             if compared is None or not _is_large(compared, self.means(name)[0]):
                 continue
             if compared.mean.value < 0 or name not in ONLY_FEWER:
                 yield name, compared
+
+    def _judged(self) -> Iterator[str]:
+        """Yield the metrics by which the change is judged."""
+        yield from HEADLINE
+        if mean_of("commits_refused", self.before):
+            yield from REFUSED
+        if self.of_lag:
+            yield from LAG
 
     def _compared(self, name: str) -> Comparison | None:
         """Return the paired differences of a metric; None: no pair has values."""

@@ -56,6 +56,9 @@ class Commits(enum.StrEnum):
     IN_LISTENER = "in listener"
     """Also in the rebalance listener."""
 
+    KEPT = "kept"
+    """The application keeps what a rebalance refuses, and commits it again behind its next poll."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:

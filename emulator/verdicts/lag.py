@@ -103,6 +103,10 @@ def _stalled_verdict(evidence: Evidence, group: str, stalled: list[Stalled]) -> 
 # -- overload, and growing lag --------------------------------------------------------------------
 
 
+ENOUGH: Final = 1.01
+"""Members are enough that can process this many times what arrives."""
+
+
 def _overload(evidence: Evidence) -> Iterator[Verdict]:
     for load in evidence.loads:
         if not load.is_overload:
@@ -115,9 +119,13 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "capacity_per_s": load.capacity,
                 "members": load.members,
                 "partitions": load.partitions,
-                "enough_members": load.members_for(1.01),
+                "enough_members": load.members_for(ENOUGH),
                 "hottest_per_s": load.hottest_arrival,
                 "fastest_per_s": load.fastest,
+                "uneven": load.is_uneven,
+                "fullest_partitions": load.fullest,
+                "fullest_per_s": load.fullest_arrival,
+                "topics": load.topics,
                 "failing": load.failing,
                 "store_bound": load.store == load.capacity,
                 **_best(load),
@@ -128,7 +136,14 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def overload_text(load: Load) -> str:
-    """Return what arrives for an overloaded group or partition, and what it can process."""
+    """Return what arrives for an overloaded group, member or partition, and what it can process."""
+    if load.is_uneven:
+        return (
+            f"some of the {counted(load.members, 'member')} of {load.group} get "
+            f"{load.fullest} of the {load.partitions} partitions: {figure(load.fullest_arrival)} records "
+            f"arrive per second for each of these members, and it can process at most "
+            f"{figure(load.of_member)}{_failing(load)}: {_end_of_overload(load)}"
+        )
     arrival, capacity = load.arrival, load.capacity
     processor, what = f"its {counted(load.members, 'member')}", f"records arrive for {load.group}"
     of_each = f" (rate is that of each of {load.partitions} partitions)" * (load.partitions > 1)

@@ -35,8 +35,8 @@ from emulator.report.hints.cases import (
     Hint,
     auto,
     evicted,
-    handler,
     may_commit_ahead,
+    may_repeat,
     only_outside,
     too_slow,
 )
@@ -258,7 +258,7 @@ HINTS: Mapping[Cause, tuple[Hint, ...]] = {
             "poll-then-commit",
             "REBALANCE_IN_PROGRESS is retriable: call poll() until the member is in the new "
             "generation, then commit the partitions that it still owns.",
-            lambda case: case.mentions("REBALANCE_IN_PROGRESS") and handler(case),
+            may_repeat,
         ),
         BATCHES_WITHIN_HEARTBEATS,
         Hint(

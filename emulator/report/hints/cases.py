@@ -110,6 +110,12 @@ def handler(case: Case) -> bool:
     return case.commits(Commits.SYNC, Commits.ASYNC)
 
 
+def may_repeat(case: Case) -> bool:
+    """Return whether the application could repeat a commit that a rebalance refused, and does not."""
+    is_own = handler(case) and not case.commits(Commits.KEPT)
+    return is_own and case.mentions("REBALANCE_IN_PROGRESS")
+
+
 def never_commits(case: Case) -> bool:
     """Return whether no member commits; handlers of the user commit by themselves."""
     own = case.group.handler.startswith(OWN_HANDLER)

@@ -95,13 +95,21 @@ def _for_restarts(
     subject: Subject, group: GroupFacts, figures: GroupFigures
 ) -> Iterator[GivenHint]:
     """Yield hints for a group that members left and joined again."""
-    if not {"member left", "member added"} <= figures.reasons:
-        return
-    keeps_names = not (group.static or group.autoscaler or group.names_change)
-    if keeps_names and _session_may_last(subject, group, figures):
+    if are_back(subject, group, figures):
         yield given(KEPT_BY_ID, subject, group)
-    if group.stays_eager and not group.shared:
+    if {*RESTARTED} <= figures.reasons and group.stays_eager and not group.shared:
         yield given(ONLY_MOVED_STOP, subject, group)
+
+
+RESTARTED = ("member left", "member added")
+"""The reasons of the rebalances of a restart."""
+
+
+def are_back(subject: Subject, group: GroupFacts, figures: GroupFigures) -> bool:
+    """Return whether members left a group and joined again under their names, within a reasonable session."""
+    keeps_names = not (group.static or group.autoscaler or group.names_change)
+    is_restarted = {*RESTARTED} <= figures.reasons
+    return is_restarted and keeps_names and _session_may_last(subject, group, figures)
 
 
 def _session_may_last(subject: Subject, group: GroupFacts, figures: GroupFigures) -> bool:

@@ -150,6 +150,17 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
 
         yield from _because("downtime", restarted(run.subject, run.verdicts))
     yield from _because("downtime", downtime_hints(run.subject, run.metrics, is_sound=is_sound))
+    if is_sound:
+        yield from _refusal_hints(run)
+
+
+def _refusal_hints(run: FinishedRun) -> Iterator[GivenHint]:
+    if run.metrics.tables["commits_refused.by_error"]:
+        from emulator.report.hints import refusals  # noqa: PLC0415  few runs refuse commits
+
+        if refusals.refused_in_rebalance(run.metrics):
+            hints = refusals.refusal_hints(run.subject, run.metrics)
+            yield from _because(refusals.CAUSE, hints)
 
 
 def _deviation_hints(run: FinishedRun) -> Iterator[GivenHint]:

@@ -33,7 +33,9 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
     hot = numbers["hottest_per_s"] > numbers["fastest_per_s"]
     shorter = f"make the work on a record shorter ({duration(group.work_us / 1_000_000)} now)"
     yield from _failing(numbers)
-    if numbers["store_bound"]:
+    if numbers["uneven"]:
+        yield _uneven(numbers, group)
+    elif numbers["store_bound"]:
         yield Given("larger-transactions", VERDICT_HINTS[verdict.id]["larger-transactions"])
     elif numbers.get("best_members"):
         yield _fewer_members(numbers, group)
@@ -57,6 +59,30 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
             f"More members alone do not help: a partition has one owner at a time. Add partitions or "
             f"spread the keys, process records of a partition concurrently, or {shorter}.",
         )
+
+
+def _uneven(numbers: Mapping[str, float], group: GroupFacts) -> Given:
+    """Return the hint for members that do not get the same number of partitions."""
+    average = ceil(numbers["partitions"] / numbers["members"])
+    if numbers["topics"] > 1 and numbers["fullest_partitions"] > average:
+        return _spread_partitions(numbers, group)
+    return Given(
+        "even-partitions",
+        f"{int(numbers['partitions'])} partitions are not the same for each of {group.members} members: "
+        f"some get {int(numbers['fullest_partitions'])}, more than they can process. Run at least "
+        f"{counted(int(numbers['enough_members']), 'member')}, or spread the same records over a number of "
+        f"partitions that the members divide.",
+    )
+
+
+def _spread_partitions(numbers: Mapping[str, float], group: GroupFacts) -> Given:
+    """Return the hint for a group whose first members get one more partition of each topic."""
+    return Given(
+        "spread-partitions",
+        f"range assigns topic by topic: the first of {group.members} members get the extra "
+        f"partition of each topic. partition.assignment.strategy=roundrobin or cooperative-sticky "
+        f"balances over all {int(numbers['topics'])} topics.",
+    )
 
 
 NOTABLE = 0.1
@@ -105,12 +131,7 @@ def lag_grows(
             f"partitions of each topic.",
         )
     elif numbers["topics"] > 1 and group.assignors[0] == "range":
-        yield Given(
-            "spread-partitions",
-            f"range assigns topic by topic: the first of {group.members} members get the extra "
-            f"partition of each topic. partition.assignment.strategy=roundrobin or cooperative-sticky "
-            f"balances over all {int(numbers['topics'])} topics.",
-        )
+        yield _spread_partitions(numbers, group)
     elif numbers["even_members"]:
         yield Given(
             "even-partitions",

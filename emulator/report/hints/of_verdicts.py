@@ -209,6 +209,14 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
             "Run fewer members, or relieve the resource that they share: the records that they have in "
             "work at the same time slow one another down."
         ),
+        "even-partitions": (
+            "Run so many members that the one with most partitions can process what arrives in them, or a "
+            "number of members that divides the partitions."
+        ),
+        "spread-partitions": (
+            "range assigns topic by topic, so the first members get the extra partition of each topic; "
+            "partition.assignment.strategy=roundrobin or cooperative-sticky balances over all topics."
+        ),
         "more-members": "Run more members, or make the work on a record shorter.",
         "more-partitions": (
             "Add partitions or spread the keys, process records of a partition concurrently, or make "

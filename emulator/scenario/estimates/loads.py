@@ -15,6 +15,7 @@ from assignors.values import dataclass
 from emulator.scenario.model import Bursts, Group, Scenario
 from emulator.scenario.resolution import (
     concurrency,
+    consumer_settings,
     factor_of,
     mean_work_of,
     mean_work_us,
@@ -58,7 +59,16 @@ class Load:
     """The records of that key."""
 
     fastest: float
-    """Of the fastest member."""
+    """Of the fastest member, in one partition."""
+
+    fullest: int = 1
+    """The partitions of the member that gets most of them, at least."""
+
+    fullest_arrival: float = 0.0
+    """What arrives in so many partitions, at least."""
+
+    of_member: float = inf
+    """What the fastest member can process, in all of its partitions."""
 
     disjoint: tuple[str, str] | tuple[()] = ()
     """The topics of two members that have none in common; empty: there are no such members."""
@@ -115,8 +125,14 @@ class Load:
 
     @property
     def is_overload(self) -> bool:
-        """Whether more arrives than the members, or the owner of one partition, can process."""
-        return self.arrival > self.capacity or self.hottest_arrival > self.fastest
+        """Whether more arrives than the members, or one member, or the owner of one partition, can process."""
+        return self.arrival > self.capacity or self.hottest_arrival > self.fastest or self.is_uneven
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether the members together can process what arrives, but not the one with most partitions."""
+        is_one = self.arrival <= self.capacity and self.hottest_arrival <= self.fastest
+        return is_one and self.fullest_arrival > self.of_member
 
 
 def loads_of(scenario: Scenario) -> Iterator[Load]:
@@ -156,6 +172,8 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         hottest=hottest,
         hottest_arrival=rates[hottest],
         fastest=max(speeds) * of_partition,
+        **_fullest(group, len(speeds), rates),
+        of_member=max(speeds) * of_member,
         **_hot_key(hottest, scenario),
         disjoint=_disjoint(group),
         topics=len({name.rpartition("-")[0] for name in rates}),
@@ -171,6 +189,39 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         times=times_by_topic(group, scenario),
         **_late(group, sum(speeds) * of_member),
         **_best(group, min(speeds) * slower * of_member, len(rates)),
+    )
+
+
+def _fullest(group: Group, members: int, rates: Mapping[str, float]) -> dict[str, Any]:
+    """Return how many partitions one member gets at least, and what arrives in them at least.
+
+    Whatever the assignor, one of *members* gets the average, rounded up; range rounds up for each topic.
+    Nothing where the work on a record depends on its topic: then the rates alone do not say who is busy.
+    """
+    if group.work_by is not None and group.work_by.topic:
+        return {}
+    topics = dict[str, list[float]]()
+    for name, rate in rates.items():
+        topics.setdefault(name.rpartition("-")[0], []).append(rate)
+    by_topic = len(topics) > 1 and _by_topic(group)
+    counted_together = topics.values() if by_topic else [rates.values()]
+    gets = [sorted(each)[: ceil(len(each) / members)] for each in counted_together]
+    return {
+        "fullest": sum(len(each) for each in gets),
+        "fullest_arrival": sum(sum(each) for each in gets),
+    }
+
+
+def _by_topic(group: Group) -> bool:
+    """Return whether the partitions of each topic are assigned by themselves, to all members alike."""
+    if len({subscription_of(group, member) for member in group.members}) > 1:
+        return False
+    all_settings = (consumer_settings(group, member) for member in group.members)
+    return all(
+        settings.group_remote_assignor == "range"
+        if settings.group_protocol == "consumer"
+        else settings.partition_assignment_strategy[0] == "range"
+        for settings in all_settings
     )
 
 

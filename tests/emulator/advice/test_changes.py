@@ -19,7 +19,9 @@ from emulator.scenario import catalogue
 from emulator.subjects import subject_of
 
 NOTHING = Metrics(
-    dict.fromkeys(("downtime_max_s", "time_to_stable_max_s", "commit_round_max_s"), 0)
+    dict.fromkeys(
+        ("downtime_max_s", "time_to_stable_max_s", "commit_round_max_s", "commits_refused"), 0
+    )
     | {"rebalances": 3},
     {},
     {},

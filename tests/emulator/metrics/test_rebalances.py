@@ -128,6 +128,36 @@ def test_a_cooperative_hand_over_is_one_upheaval_of_two_rounds():
     assert 0.005 == values["time_to_stable_total_s"]
 
 
+def test_the_time_until_stable_contains_rebalances_that_another_one_cuts():
+    """Of the first member 1 s, then 2 s of another until stable; and 4 s until the run ends."""
+    history = formed(a=T)
+    history.rebalance("Adding new member b", "b")
+    history.wait(1)
+    history.rebalance("Adding new member c", "c")
+    history.wait(2)
+    history.joined("a", "b", "c")
+    stable(history, 2, a=T[:2], b=T[2:4], c=T[4:])
+    history.rebalance("removing member c", "c", 2)
+    history.wait(4)
+    values = read(RebalanceMeter(), history).values
+
+    assert 3 == values["rebalances"]
+    assert 7 == pytest.approx(values["time_to_stable_total_s"], abs=0.01)
+    assert 4 == pytest.approx(values["time_to_stable_max_s"], abs=0.01)
+
+
+def test_the_time_until_stable_ends_where_the_group_is_empty():
+    """Nobody waits for a rebalance of no members."""
+    history = formed(a=T)
+    history.rebalance("removing member a", "a")
+    history.wait(1)
+    history.say(ev.GroupEmptied(group=GROUP, generation=2))
+    history.wait(5)
+    values = read(RebalanceMeter(), history).values
+
+    assert 1 == pytest.approx(values["time_to_stable_total_s"], abs=0.01)
+
+
 def test_a_rebalance_of_another_member_ends_an_upheaval():
     """A partition that is not read any more does not connect later rebalances."""
     history = formed(a=T, b=())

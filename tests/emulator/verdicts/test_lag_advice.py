@@ -86,12 +86,12 @@ def test_single_records_that_fail_are_named():
 
 
 def test_a_number_of_members_that_divides_the_partitions_ends_the_lag():
-    """even-partitions: members with three of twelve partitions have no time left."""
+    """even-partitions: members with three of twelve partitions are overloaded."""
     advice = emulator.advise("g4-replicas-and-partitions", 1, overrides=["run_for=100s"], jobs=1)
     after = changed_by(advice, "more-members")
 
     assert "even-partitions" in {hint.id for hint in advice.hints}
-    assert VerdictId.LAG_GROWS in problems(advice.run)
+    assert VerdictId.OVERLOAD in problems(advice.run)
     assert not problems(after)
     assert after.metrics["backlog"] < 300 < advice.run.metrics["backlog"]
 
@@ -110,7 +110,7 @@ def test_a_queue_for_what_arrives_beside_a_slow_record_ends_the_lag():
     after = changed_by(advice, "larger-queue")
 
     assert "larger-queue" in {hint.id for hint in advice.hints}
-    assert VerdictId.LAG_GROWS in problems(advice.run)
+    assert VerdictId.OVERLOAD in problems(advice.run)
     assert not problems(after)
     assert after.metrics["backlog"] < 300 < advice.run.metrics["backlog"]
 

@@ -168,6 +168,48 @@ def test_overload_is_known_from_the_scenario(changes, advice):
     assert advice in hints
 
 
+UNEVEN = """
+title = "six partitions for four members, and a fault that has no end"
+run_for = "20s"
+topic = [{ name = "orders", partitions = 6, rate = "30/s" }]
+group = [{ id = "billing", topics = ["orders"], members = 4, work = "20ms" }]
+fault = [{ pause = "billing-1", at = "10s", for = "1min" }]
+"""
+
+
+def test_a_member_with_more_partitions_than_it_can_process_is_an_overload():
+    """Whatever the faults: four members process 200 a second, 180 arrive, and 60 for two of them."""
+    problems, hints = found(LoadedScenario("uneven", (), emulator.loads(UNEVEN), Path()))
+
+    assert "get 2 of the 6 partitions: 60 records arrive" in problems[VerdictId.OVERLOAD].sentence
+    assert "Run at least 6 members" in hints
+    assert not overloaded(UNEVEN, "group[billing].members=6")
+    assert not overloaded(UNEVEN, "topic[orders].rate=25/s")
+
+
+def test_range_gives_one_member_the_extra_partition_of_each_topic():
+    """Three topics of three partitions on two members: six for the first; together they are five at most."""
+    text = UNEVEN.replace('partitions = 6, rate = "30/s"', 'partitions = 3, rate = "9/s"')
+    for name in ("refunds", "returns"):
+        text = text.replace(
+            "}]\ngroup", f'}}, {{ name = "{name}", partitions = 3, rate = "9/s" }}]\ngroup'
+        )
+    text = text.replace('["orders"], members = 4', '["orders", "refunds", "returns"], members = 2')
+    problems, hints = found(LoadedScenario("uneven", (), emulator.loads(text), Path()))
+
+    assert "get 6 of the 9 partitions" in problems[VerdictId.OVERLOAD].sentence
+    assert "balances over all 3 topics" in hints
+    assert not overloaded(
+        text, "group[billing].settings[partition.assignment.strategy]=cooperative-sticky"
+    )
+
+
+def overloaded(text: str, change: str) -> bool:
+    """Return whether the only group of a scenario is overloaded after a change."""
+    (load,) = loads_of(emulator.loads(text, overrides=[change]))
+    return load.is_overload
+
+
 def test_a_group_that_keeps_up_is_not_overloaded():
     """Nor one whose producers stop before the end."""
     stopped = ["topic[orders].rate=900/s", "topic[orders].produce_until=10s"]
