@@ -9,7 +9,9 @@ as they hardly repeat. Variance that no axis explains by itself is interaction a
 
 Intervals come from a percentile bootstrap over seeds. All cells use the same resampled seeds, so
 the cells stay paired; the random numbers are addressed, so the figures are reproducible with every
-version of NumPy.
+version of NumPy. A resampled mean varies by the seeds twice, as the sample does and around it: in a grid
+the second time is subtracted from both sums of squares. With few seeds that does not suffice, so the
+interval is widened to the share where it ends before it.
 """
 
 from __future__ import annotations
@@ -144,18 +146,17 @@ def _influence(
     names = list(dict.fromkeys(labels))
     groups = np.array([names.index(label) for label in labels])
     means = values.mean(axis=1)
-    of_seeds = _between_by_seeds(values, groups) if is_grid else None
-    # A resampled mean varies by the seeds twice: as the sample does, and around it.
-    twice = None if of_seeds is None else 2 * of_seeds
-    replicated = np.sort([_share(row, groups, twice) for row in weights @ values.T])
+    noise = _noise(values, groups) if is_grid else None
+    share = _share(means, groups, noise)
+    replicated = np.sort([_share(row, groups, noise, times=2) for row in weights @ values.T])
     by_group = [float(means[groups == number].mean()) for number in range(len(names))]
     least, most = int(np.argmin(by_group)), int(np.argmax(by_group))
     return Influence(
         metric=metric,
         axis=axis,
-        share=_share(means, groups, of_seeds),
-        low=float(replicated[int(0.025 * REPLICATES)]),
-        high=float(replicated[int(0.975 * REPLICATES)]),
+        share=share,
+        low=min(share, float(replicated[int(0.025 * REPLICATES)])),
+        high=max(share, float(replicated[int(0.975 * REPLICATES)])),
         least=names[least],
         least_mean=by_group[least],
         most=names[most],
@@ -163,18 +164,36 @@ def _influence(
     )
 
 
-def _between_by_seeds(values: Numbers, groups: Groups) -> float:
-    """Return the sum of squares between groups that the choice of seeds alone makes, on average."""
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The sums of squares of means that the choice of seeds alone makes, on average."""
+
+    between: float
+    """Between groups."""
+
+    total: float
+    """Between cells."""
+
+
+def _noise(values: Numbers, groups: Groups) -> Noise:
+    """Return what the choice of seeds adds to sums of squares."""
     sizes = np.bincount(groups)
-    seeds = values.shape[1]
-    by_seed = np.array([values[groups == number].mean(axis=0) for number in range(len(sizes))])
-    return float((sizes * (by_seed - values.mean(axis=0)).var(axis=1, ddof=1)).sum() / seeds)
+    centred = values - values.mean(axis=0)
+    by_seed = np.array([centred[groups == number].mean(axis=0) for number in range(len(sizes))])
+    between, total = (sizes * _variances(by_seed)).sum(), _variances(centred).sum()
+    return Noise(float(between), float(total))
 
 
-def _share(means: Numbers, groups: Groups, of_seeds: float | None) -> float:
+def _variances(rows: Numbers) -> Numbers:
+    """Return the variance of the mean of each row over its seeds."""
+    return np.asarray(rows.var(axis=1, ddof=1) / rows.shape[1])
+
+
+def _share(means: Numbers, groups: Groups, noise: Noise | None, *, times: int = 1) -> float:
     """Return the corrected share of variance between groups; 0 if the variance is negligible.
 
-    *of_seeds*: what to subtract in a grid; without it, what randomly drawn cells would share.
+    *noise*: what to subtract in a grid; without it, what randomly drawn cells would share. *times*: how
+    often the means vary by it; the total keeps it once, as the part that no axis explains.
     """
     if np.ptp(means) <= NEGLIGIBLE * np.abs(means).max():
         return 0.0
@@ -182,9 +201,10 @@ def _share(means: Numbers, groups: Groups, of_seeds: float | None) -> float:
     sizes = np.bincount(groups)
     sums = np.bincount(groups, weights=means)
     between = float((sizes * (sums / sizes - means.mean()) ** 2).sum())
-    if of_seeds is None:
+    if noise is None:
         cells, many = len(means), len(sizes)
         of_chance = (total - between) * (many - 1) / (cells - many) if cells > many else 0.0
     else:
-        of_chance = of_seeds
-    return max(0.0, (between - of_chance) / total)
+        of_chance = times * noise.between
+        total -= (times - 1) * noise.total
+    return min(max(0.0, between - of_chance) / total, 1.0) if total > 0 else 0.0
