@@ -17,7 +17,7 @@ from emulator.cli.options import (
     with_examples,
 )
 from emulator.cli.output import say_json, say_report
-from emulator.cli.progress import Progress, announce, length_us
+from emulator.cli.progress import Progress, announce, length_of
 from emulator.explanation import explain as explain_run
 from emulator.ledger.entries import EntryKind
 from emulator.loading import load_named
@@ -85,10 +85,10 @@ def explain(
 
         check_page(html)
     loaded = load_named(scenario, overrides or (), allow_large=yes)
-    end_us, expected_s = length_us(loaded.scenario), announce(loaded.scenario)
+    length, expected_s = length_of(loaded.scenario), announce(loaded.scenario)
     with Progress("simulated seconds", expected_s=expected_s) as progress:
         explained = explain_run(
-            loaded.scenario, entry, seed, sink=lambda event: progress.watch(event, end_us)
+            loaded.scenario, entry, seed, sink=lambda event: progress.watch(event, length)
         )
     if html is not None:
         from emulator.run_pages import write_explain_page

@@ -11,7 +11,7 @@ import sys
 from threading import Event as Signal
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -44,6 +44,7 @@ class Progress:
         self._expected_s = expected_s
         self._began_s = self._moved_s = monotonic()
         self._done, self._total = 0.0, float(total)
+        self._is_estimate = False
         self._bar: Bar | None = None
         self._ended = Signal()
         self._thread: Thread | None = None
@@ -63,13 +64,12 @@ class Progress:
         self._what, self._expected_s = what, None
         self._began_s, self._done, self._total = monotonic(), 0.0, 0.0
 
-    def watch(self, event: Event, length_us: int) -> None:
-        """Note the simulated time of an event; events of the past do not change it.
-
-        *length_us*: that of the run, see :func:`length_us`.
-        """
+    def watch(self, event: Event, length: Length) -> None:
+        """Note the simulated time of an event; events of the past do not change it."""
         if event.at_us > self._done * US_PER_S:
-            self.show(event.at_us / US_PER_S, length_us / US_PER_S)
+            self._is_estimate = event.at_us <= length.expected_us < length.longest_us
+            end_us = length.expected_us if self._is_estimate else length.longest_us
+            self.show(event.at_us / US_PER_S, end_us / US_PER_S)
 
     def note(self, text: str) -> None:
         """Print a message above the bar; elsewhere than on a terminal, print nothing."""
@@ -86,7 +86,8 @@ class Progress:
         parts = [self._what]
         if self._total:
             share = self._done / self._total
-            parts = [f"{self._what}: {self._done:,.0f} of {self._total:,.0f} ({share:.0%})"]
+            about = "about " * self._is_estimate
+            parts = [f"{self._what}: {self._done:,.0f} of {about}{self._total:,.0f} ({share:.0%})"]
         if left_s:
             from emulator.report.wording import duration
 
@@ -157,11 +158,21 @@ class Progress:
             self._bar = None
 
 
-def length_us(scenario: Scenario) -> int:
-    """Return the simulated time of a run; about that time if it ends when it has settled."""
+class Length(NamedTuple):
+    """The simulated time of a run."""
+
+    expected_us: int
+    """About that time if it ends when it has settled."""
+
+    longest_us: int
+
+
+def length_of(scenario: Scenario) -> Length:
+    """Return the simulated time of a run."""
     from emulator.scenario.estimates.lifetimes import settled_us
 
-    return settled_us(scenario) if scenario.until_settled else scenario.run_for
+    expected_us = settled_us(scenario) if scenario.until_settled else scenario.run_for
+    return Length(expected_us, scenario.run_for)
 
 
 def announce(scenario: Scenario, runs: int = 1, jobs: int | None = 1) -> float:

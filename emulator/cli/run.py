@@ -27,7 +27,7 @@ from emulator.cli.options import (
     with_examples,
 )
 from emulator.cli.output import say_json, say_notes, say_report
-from emulator.cli.progress import Progress, announce, length_us
+from emulator.cli.progress import Progress, announce, length_of
 from emulator.cli.run_files import (
     EventsOption,
     Files,
@@ -297,7 +297,7 @@ def _play(
             expected_s = announce(scenario)
             progress = stack.enter_context(Progress("simulated seconds", expected_s=expected_s))
             listeners: list[Callable[[Event], object]] = [*sinks]
-            listeners.append(partial(progress.watch, length_us=length_us(scenario)))
+            listeners.append(partial(progress.watch, length=length_of(scenario)))
             used = scenario.seed if seed is None else seed
             listeners += open_events(stack, files, scenario, used)
             log_files = open_log(stack, files)

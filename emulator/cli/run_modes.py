@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.cli.output import say_json, say_report
-from emulator.cli.progress import Progress, length_us
+from emulator.cli.progress import Length, Progress, length_of
 from emulator.events import Event
 from emulator.loading import LoadedScenario
 from emulator.modes import check_all, check_modes
@@ -23,7 +23,7 @@ def check(
     tasks = [Task(scenario, seed) for seed in seeds_from(scenario, first, seeds or 1)]
     with Progress("runs") as progress:
         if len(tasks) == 1:
-            checks = [check_modes(*tasks[0][:2], sink=_watcher(progress, length_us(scenario)))]
+            checks = [check_modes(*tasks[0][:2], sink=_watcher(progress, length_of(scenario)))]
         else:
             checks = list(check_all(tasks, jobs, loaded.folder, progress.show))
     checked = [
@@ -44,7 +44,7 @@ def check(
     return all(each.equal for each in checks)
 
 
-def _watcher(progress: Progress, end_us: int) -> Callable[[str, Event], None]:
+def _watcher(progress: Progress, length: Length) -> Callable[[str, Event], None]:
     """Return a sink that shows the simulated time of first one mode, then the other."""
     shown = ""
 
@@ -53,6 +53,6 @@ def _watcher(progress: Progress, end_us: int) -> Callable[[str, Event], None]:
         if mode != shown:
             progress.begin(f"simulated seconds, {mode}")
             shown = mode
-        progress.watch(event, end_us)
+        progress.watch(event, length)
 
     return watch

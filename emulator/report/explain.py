@@ -188,8 +188,9 @@ class _Selection:
             text = f"{first.what.consumer} processes {self._partition} {worked}"
         elif isinstance(first.what, ev.Polled) and isinstance(last.what, ev.Polled) and events > 1:
             got = offset_range(self._handed(first.what)[0], self._handed(last.what)[1])
-            text = f"the last of {events} polls returns {got} of "
-            text += f"{self._partition} to {first.what.consumer}"
+            text = (
+                f"{events} polls have returned {got} of {self._partition} to {first.what.consumer}"
+            )
         return Line(
             last.at_us,
             text,

@@ -9,13 +9,15 @@ from time import monotonic, sleep
 import pytest
 
 from emulator.cli import progress
-from emulator.cli.progress import Progress
+from emulator.cli.progress import Length, Progress
 from emulator.errors import RefusedError
 from emulator.events import Event, GroupEmptied
 
 from .commands import rebalance, written
 
 MOMENT_S = 0.02
+US = 1_000_000
+MINUTE = Length(60 * US, 60 * US)
 
 
 class Terminal(io.StringIO):
@@ -102,11 +104,23 @@ def test_events_of_the_past_do_not_turn_back_the_time(clock):
     emptied = GroupEmptied(group="g", generation=1)
 
     for number, at_s in enumerate((10, 30, 20)):
-        line.watch(Event(number, at_s * 1_000_000, None, emptied, number), 60_000_000)
+        line.watch(Event(number, at_s * US, None, emptied, number), MINUTE)
 
     assert line.text().startswith("simulated seconds: 30 of 60 (50%)")
-    line.watch(Event(3, 90_000_000, None, emptied, 3), 60_000_000)
+    line.watch(Event(3, 90 * US, None, emptied, 3), MINUTE)
     assert "simulated seconds: 90 of 90 (100%)" == line.text()
+
+
+def test_a_run_that_ends_when_it_has_settled_has_about_a_length(clock):
+    """Behind the estimate it goes on to its limit at most."""
+    line = Progress("simulated seconds")
+    emptied = GroupEmptied(group="g", generation=1)
+    length = Length(expected_us=60 * US, longest_us=3600 * US)
+
+    line.watch(Event(0, 30 * US, None, emptied, 0), length)
+    assert line.text().startswith("simulated seconds: 30 of about 60 (50%)")
+    line.watch(Event(1, 90 * US, None, emptied, 1), length)
+    assert line.text().startswith("simulated seconds: 90 of 3,600 (2%)")
 
 
 def test_a_terminal_has_a_bar_that_is_removed(stderr, monkeypatch):

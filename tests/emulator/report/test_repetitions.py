@@ -23,7 +23,7 @@ def attempt(number: int) -> list[str]:
         f"a processes orders-0 {number * 2}..{number * 2 + 1} (2 records)",
         f"a sends commit a.1#{number} (auto): orders-0 = {number * 2 + 2} in generation 1",
         f"a learns that commit a.1#{number} failed: COORDINATOR_LOAD_IN_PROGRESS",
-        f"the last of 2 polls returns {number * 2 + 2}..{number * 2 + 3} (2 records) of orders-0 to a",
+        f"2 polls have returned {number * 2 + 2}..{number * 2 + 3} (2 records) of orders-0 to a",
     ]
 
 

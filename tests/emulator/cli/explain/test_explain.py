@@ -70,7 +70,7 @@ def test_polls_of_a_few_records_each_are_one_line(tmp_path):
     _, out, _ = rebalance("explain", written(tmp_path), "D1")
 
     assert 1 == sum(
-        " polls returns " in line and "to billing-1" in line for line in out.splitlines()
+        " polls have returned " in line and "to billing-1" in line for line in out.splitlines()
     )
     assert len(out.splitlines()) < 35
 
