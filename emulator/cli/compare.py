@@ -135,7 +135,8 @@ def compare(
 
     A variant is disqualified, that is, marked with the reason and never called best, if in some run
     the evidence is inconclusive, a deploy stopped, members died, a partition had no owner for a
-    minute, or records stayed unprocessed.
+    minute, or records stayed unprocessed. An overload that all variants have is said once, and they
+    are ranked all the same.
 
     --json prints one line, one JSON object: seeds; ranked, the variants that are not disqualified,
     the best first; and variants, a list. Each has its name, set, settings; values, seed by seed;

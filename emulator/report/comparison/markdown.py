@@ -10,7 +10,7 @@ from emulator.metrics.catalogue import VALUES
 from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.report.bands import beside_means
 from emulator.report.comparison.columns import DISQUALIFIED, Column, any_disqualified
-from emulator.report.comparison.ranking import order_text, reasons
+from emulator.report.comparison.ranking import order_text, reasons, shared_overload
 from emulator.report.comparison.table import (
     Rows,
     lag_unit_of,
@@ -61,7 +61,8 @@ def comparison_markdown(
     if any(column.missed for column in columns):
         yield from ("", " ".join(_plain(line.strip()) for line in missed(columns)))
     if any_disqualified(columns):
-        yield from ("", *(f"- {_plain(reason)}" for reason in reasons(columns)))
+        said = [*shared_overload(columns), *reasons(columns)]
+        yield from ("", *(f"- {_plain(reason)}" for reason in said))
         yield from ("", _plain(order_text(columns)))
     yield from _causes(columns)
 

@@ -12,7 +12,7 @@ from emulator.metrics.distribution import Comparison, compare, summarise
 from emulator.metrics.metrics import Metrics, pairs_of
 from emulator.report.bands import beside_means
 from emulator.report.comparison.columns import Column, reason_rows
-from emulator.report.comparison.ranking import reasons
+from emulator.report.comparison.ranking import eligible, reasons, shared_overload
 from emulator.report.comparison.table import comparison_screen, lag_unit_of, paired
 from emulator.report.figures import NO_VALUE, shown
 from emulator.report.merging import merged_entries
@@ -75,9 +75,9 @@ def _mean(column: Column, metric: str) -> float:
 
 def _answer(columns: Sequence[Column]) -> Iterator[str]:
     """Yield the order of the variants by reprocessed and by lost records; disqualified ones have none."""
-    counted_columns = [column for column in columns if not column.disqualified]
-    if len(counted_columns) < len(columns):
-        yield from (f"Not ranked: {reason}." for reason in reasons(columns))
+    counted_columns = eligible(columns)
+    yield from (f"For {reason}." for reason in shared_overload(columns))
+    yield from (f"Not ranked: {reason}." for reason in reasons(columns))
     for metric, words in (("reprocessed", "Reprocessed"), ("lost", "Lost")):
         means = [(_mean(column, metric), column.name) for column in counted_columns]
         if not means:

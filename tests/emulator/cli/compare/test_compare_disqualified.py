@@ -84,3 +84,40 @@ def test_a_column_is_marked_itself_not_its_difference():
     (row,) = [line for line in out.splitlines() if line.startswith("| disqualified: inconclusive")]
 
     assert ["yes", "", ""] == [cell.strip() for cell in row.strip("|").split("|")[1:]]
+
+
+OVERLOADED = """
+title = "two members for four times their capacity"
+run_for = "20s"
+topic = [{ name = "orders", partitions = 4, rate = "40/s" }]
+fault = [{ crash = "billing-1", at = "8s" }]
+group = [{ id = "billing", topics = ["orders"], members = 2, work = "20ms" }]
+[expect]
+lost = 0
+"""
+SHORT = "short: group[billing].settings[session.timeout.ms]=6s"
+
+
+def test_an_overload_of_all_variants_is_said_once_and_keeps_the_ranking(tmp_path):
+    """It does not tell one from another; whatever else disqualifies one still does."""
+    path, page = tmp_path / "over.toml", tmp_path / "page.html"
+    path.write_text(OVERLOADED)
+    given = ("compare", path, "--with", "eager", "--with", SHORT, "--html", page)
+    out = " ".join(rebalance(*given).out.split())
+
+    assert 1 == out.count("overload: 160 records arrive for billing per second")
+    assert "Best first among overloaded variants, by lost" in out
+    assert ": short. Not ranked: eager." in out
+    assert ["short"] == rebalance(*given, "--json").document["ranked"]
+    assert 1 == page.read_text().count("For all variants: overload: 160 records")
+
+
+def test_an_overload_of_one_variant_disqualifies_it(tmp_path):
+    """The other one processes what arrives."""
+    path = tmp_path / "over.toml"
+    path.write_text(OVERLOADED)
+    out = rebalance(
+        "compare", path, "--with", "eager", "--with", "fast: group[billing].work=5ms"
+    ).out
+
+    assert "warning: eager: overload" in out
