@@ -240,6 +240,7 @@ def _facts(
         offsets=group.offsets,
         store_bound=load is not None and load.store == load.capacity,
         **_deviations(group, scenario),
+        starts_us=tuple(sorted(m.start for m in group.members if isinstance(m.start, int))),
         grace_us=deploys.shortest_grace_us(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
         **_work(group, load, scenario),

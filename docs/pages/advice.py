@@ -12,8 +12,10 @@ from emulator.report.hints.by_cause import HINTS
 from emulator.report.hints.deviations import BROKER_HINTS, DEVIATION_HINTS
 from emulator.report.hints.downtime import (
     FENCE_SOONER,
+    INITIAL_DELAY,
     KEPT_BY_ID,
     ONLY_MOVED_STOP,
+    REMOVED_IN_SILENCE,
     SESSION_ABOVE_RESTARTS,
     SHORTER_SESSION,
     STABLE_IDS,
@@ -60,6 +62,8 @@ OTHERS = {
     SHORTER_SESSION: "downtime of 10 s or more after a member that died",
     FENCE_SOONER: "partitions without new records after a broker that died",
     SESSION_ABOVE_RESTARTS: "static members that were removed before they were back",
+    INITIAL_DELAY: "rebalances while the members of a group start one after the other",
+    REMOVED_IN_SILENCE: "two owners of partitions without records, one of which did not notice its removal",
     STABLE_IDS: "static members that get new instance ids in a deploy",
     TAKES_ITS_PLACE: "a process that was killed and started again while the group still had it as a member",
     KEPT_BY_ID: "a group that members left and joined again",

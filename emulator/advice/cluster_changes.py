@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.advice.drafts import Draft, broker, consumer
+from emulator.advice.drafts import MARGIN, Draft, broker, consumer
 from emulator.advice.situation import Situation, milliseconds, round_down, round_up
+from emulator.report.hints.downtime import longest_gap_us
 from emulator.report.wording import duration
 from emulator.scenario.resolution import topics_of
 from emulator.scenario.units import US_PER_S, format_duration
@@ -110,6 +111,17 @@ def fence_sooner(situation: Situation) -> Draft | None:
         round_down(now_ms / 2),
         f"A dead broker is fenced after {duration(now_ms / 1_000)}.",
     )
+
+
+DEFAULT_DELAY_MS: Final = 3_000
+
+
+def longer_initial_delay(situation: Situation) -> Draft | None:
+    """The first rebalance of an empty group waits for members that start one after the other."""
+    name, gap_us = "group.initial.rebalance.delay.ms", longest_gap_us(situation.facts)
+    value = max(DEFAULT_DELAY_MS, milliseconds(MARGIN * gap_us / US_PER_S))
+    now, gap = duration(int(situation.brokers[name]) / 1_000), duration(gap_us / US_PER_S)
+    return broker(situation, name, value, f"Members start up to {gap} apart; {name} is {now}.")
 
 
 def bidirectional_migration(situation: Situation) -> Draft | None:

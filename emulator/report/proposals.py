@@ -94,6 +94,7 @@ PRICES: Final = dict.fromkeys(
     (
         "commit-more-often",
         "longer-grace",
+        "longer-initial-delay",
         "longer-poll-interval",
         "longer-session",
         "shorter-poll-interval",

@@ -148,6 +148,9 @@ class GroupFacts:
     deployed_interval_ms: int | None = None
     """``max.poll.interval.ms`` of a deploy, if it is shorter than the one before; None: it is not."""
 
+    starts_us: tuple[int, ...] = ()
+    """When its members start that no act starts, the earliest first."""
+
     grace_us: int | None = None
     """The shortest time that an act leaves its processes from SIGTERM to SIGKILL; None: none kills."""
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
+from emulator.events import Departure
 from emulator.metrics.group_figures import GroupFigures, figures_of
 from emulator.metrics.metrics import Metrics
+from emulator.metrics.rebalances import reason_kind
 from emulator.report.hints.advice import given, with_values
 from emulator.report.hints.cases import COMMIT_STORED, SWITCH, GivenHint, Hint
 from emulator.report.subject import Commits, GroupFacts, Subject
@@ -56,6 +59,25 @@ STABLE_IDS = Hint(
     "does not come back keeps its partitions until {session.timeout.ms} is over.",
 )
 
+INITIAL_DELAY = Hint(
+    "longer-initial-delay",
+    "The members started one after the other, and those that came late caused rebalances of the new group. "
+    "Its first rebalance waits {group.initial.rebalance.delay.ms}, and again so long with each member that "
+    "joins meanwhile: set it above the time between two starts. Trade-off: the first record comes later after "
+    "each start of the whole group.",
+)
+LONGEST_GAP_US = 30_000_000
+"""Members that start further apart are not waited for."""
+
+REMOVED_IN_SILENCE = Hint(
+    "watch-heartbeats",
+    "The group removed a running member that could not reach its coordinator, and gave its partitions to "
+    "others; the member kept them until a heartbeat was answered again. It would have processed records "
+    "twice. No setting changes that: alert on last-heartbeat-seconds-ago of the consumer above "
+    "{session.timeout.ms}, and end a process that is above it.",
+)
+LONG_OVERLAP_S = 10
+
 BATCH_BEYOND_GRACE = (
     "No record was reprocessed for it in this run, but a deploy that meets a backlog kills processes before "
     "they have committed: use a longer grace period, or a smaller {max.poll.records}."
@@ -81,6 +103,7 @@ def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Ite
         if _waits_for_sessions(group, figures):
             yield given(SHORTER_SESSION, subject, group)
     yield from _for_brokers(subject, metrics)
+    yield from _for_starts(subject, metrics)
     for group, _ in groups:
         if group.new_ids:
             yield given(STABLE_IDS, subject, group)
@@ -120,6 +143,34 @@ def _session_may_last(subject: Subject, group: GroupFacts, figures: GroupFigures
     kind = "group.consumer" if group.by_coordinator else "group"
     longest_ms = int(subject.broker_settings[f"{kind}.max.session.timeout.ms"])
     return figures.downtime_max_s * 1_000 <= max(longest_ms, LONGEST_SESSION_MS)
+
+
+def _for_starts(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
+    """Yield hints for groups that rebalance while their members start for the first time."""
+    delay_us = int(subject.broker_settings["group.initial.rebalance.delay.ms"]) * 1_000
+    for group in subject.groups:
+        gap_us = longest_gap_us(group)
+        if not group.by_coordinator and delay_us < gap_us <= LONGEST_GAP_US:
+            rounds = [row for row in metrics.listings["rebalances"] if row["group"] == group.id]
+            until_s = (group.starts_us[-1] + gap_us) / 1_000_000
+            added = [row for row in rounds if reason_kind(row["reason"]) == "member added"]
+            if any(row["started_s"] <= until_s for row in added):
+                yield given(INITIAL_DELAY, subject, group)
+
+
+def longest_gap_us(group: GroupFacts) -> int:
+    """Return the longest time between two members that start one after the other; 0: all at once."""
+    return max((two - one for one, two in pairwise(group.starts_us)), default=0)
+
+
+def silence_hints(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
+    """Yield hints for members that did not notice their removal, where nothing was reprocessed for it."""
+    if metrics["overlap_s"] < LONG_OVERLAP_S:
+        return
+    for group in subject.groups:
+        figures = figures_of(metrics, group.id)
+        if figures.living and Departure.EXPIRED in figures.removals:
+            yield given(REMOVED_IN_SILENCE, subject, group)
 
 
 def came_late(group: GroupFacts, figures: GroupFigures) -> bool:

@@ -13,7 +13,7 @@ from emulator.metrics.laws import Law
 from emulator.metrics.metrics import Metrics
 from emulator.report.hints.advice import hints_for, migration_hints
 from emulator.report.hints.cases import Case, GivenHint
-from emulator.report.hints.downtime import downtime_hints, quiet_hints
+from emulator.report.hints.downtime import downtime_hints, quiet_hints, silence_hints
 from emulator.report.proposals import Proposal
 from emulator.report.subject import Commits, FinishedRun, GroupFacts
 from emulator.verdicts.facts import LEFT_BY_ITSELF, POLL_TOO_LATE
@@ -149,6 +149,8 @@ def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
         from emulator.report.hints.removals import restarted  # noqa: PLC0415  few runs kill
 
         yield from _because("downtime", restarted(run.subject, run.verdicts))
+    if not _has_entries(run.ledger):
+        yield from _because("downtime", silence_hints(run.subject, run.metrics))
     yield from _because("downtime", downtime_hints(run.subject, run.metrics, is_sound=is_sound))
     if is_sound:
         yield from _refusal_hints(run)
@@ -169,9 +171,13 @@ def _deviation_hints(run: FinishedRun) -> Iterator[GivenHint]:
         return
     from emulator.report.hints.deviations import deviation_hints  # noqa: PLC0415  few scenarios
 
-    has_entries = any(run.ledger.of(kind) for kind in WITH_CAUSES)
-    is_harmed = has_entries or any(verdict.problem for verdict in run.verdicts)
+    is_harmed = _has_entries(run.ledger) or any(verdict.problem for verdict in run.verdicts)
     yield from deviation_hints(subject, run.metrics, is_harmed=is_harmed)
+
+
+def _has_entries(ledger: Ledger) -> bool:
+    """Return whether a record was reprocessed, lost or truncated."""
+    return any(True for kind in WITH_CAUSES for _ in ledger.of(kind))
 
 
 UNSOUND = frozenset({VerdictId.MEMBER_LOOP, VerdictId.MEMBERS_DIED, VerdictId.GROUP_DEAD})
