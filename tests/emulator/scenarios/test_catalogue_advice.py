@@ -23,6 +23,7 @@ HELPS = [
     ("e4-burst-of-starts-with-buffers", "20 records", "overlap_records", 300),
     ("e9-commit-before-the-drain", "drain, then commit", "reprocessed", 0),
     ("f4-commit-after-each-record", "each second", "backlog", 30),
+    ("g3-shared-database", "4 members", "backlog", 100),
     ("p1-commits-between-two-rounds", "librdkafka", "commits_refused", 0),
     ("r2-two-topics-one-of-them-busy", "range", "backlog", 10),
     ("r4-each-topic-by-itself", "all together", "member_idle_total_s", 1),
@@ -39,6 +40,18 @@ HELPS = [
 def test_a_variant_helps(name, variant, metric, most):
     """The scenario as it is written has more."""
     assert row(name, variant).metrics[metric] <= most < played(name).metrics[metric]
+
+
+def test_an_autoscaler_by_lag_takes_throughput_from_members_that_slow_each_other():
+    """Four members work a backlog off; twelve, which it starts for it, never do."""
+    alone, scaled = (
+        row("g3-shared-database", f"4 members, a backlog{more}").metrics
+        for more in ("", ", autoscaler")
+    )
+
+    assert alone["backlog"] < 100
+    assert (12, 0) == (scaled["replicas_max"], scaled["scaling_reversals"])
+    assert scaled["processed"] < 0.9 * alone["processed"] and scaled["backlog"] > 1_000
 
 
 ADVISED = [
