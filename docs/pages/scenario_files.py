@@ -60,7 +60,7 @@ between = ["70s", "80s"]
   plus `delay`.
 - `settings_from = "consumer.properties"` in a group takes the settings of a real client: properties or
   JSON by the names of the group's `client`, or Spring Boot's `application.yml` or properties (the default
-  profile). librdkafka's `enable.auto.offset.store=false` becomes `commit = "store"`; Spring's AckMode becomes the group's `commit`, `timeout-per-shutdown-phase` the `grace` and
+  profile). librdkafka's `enable.auto.offset.store=false` becomes `commit = "store"`; Spring's AckMode becomes the group's `framework` (TIME and COUNT: its `commit`, too), `timeout-per-shutdown-phase` the `grace` and
   `immediate-stop` the `mid_batch` of its deploys. Keys of the scenario override the file; addresses,
   security and deserializers are noted and ignored.
 - A deploy that changes settings is a `rolling_restart` (or the `start` of one member) with

@@ -25,6 +25,9 @@ PATIENCE_S: Final = 1.0
 LINE_PATIENCE_S: Final = 2.0
 """Shorter work writes no line."""
 
+ABOUT: Final = "about "
+AT_MOST: Final = "at most "
+
 BAR_EVERY_S: Final = 0.2
 LINE_EVERY_S: Final = 60.0
 
@@ -44,7 +47,9 @@ class Progress:
         self._expected_s = expected_s
         self._began_s = self._moved_s = monotonic()
         self._done, self._total = 0.0, float(total)
-        self._is_estimate = False
+        self._bound = ""
+        """What the total is: ``about``, ``at most``; empty: it is exact."""
+
         self._bar: Bar | None = None
         self._ended = Signal()
         self._thread: Thread | None = None
@@ -67,8 +72,10 @@ class Progress:
     def watch(self, event: Event, length: Length) -> None:
         """Note the simulated time of an event; events of the past do not change it."""
         if event.at_us > self._done * US_PER_S:
-            self._is_estimate = event.at_us <= length.expected_us < length.longest_us
-            end_us = length.expected_us if self._is_estimate else length.longest_us
+            is_later = event.at_us > length.expected_us < length.longest_us
+            end_us = length.longest_us if is_later else length.expected_us
+            if length.expected_us < length.longest_us:
+                self._bound = AT_MOST if is_later else ABOUT
             self.show(event.at_us / US_PER_S, end_us / US_PER_S)
 
     def note(self, text: str) -> None:
@@ -86,8 +93,8 @@ class Progress:
         parts = [self._what]
         if self._total:
             share = self._done / self._total
-            about = "about " * self._is_estimate
-            parts = [f"{self._what}: {self._done:,.0f} of {about}{self._total:,.0f} ({share:.0%})"]
+            of = f"of {self._bound}{self._total:,.0f}"
+            parts = [f"{self._what}: {self._done:,.0f} {of} ({share:.0%})"]
         if left_s:
             from emulator.report.wording import duration
 
@@ -105,6 +112,8 @@ class Progress:
     def _left_s(self) -> float:
         """Return the seconds left, in whole seconds; 0: unknown, or less than one."""
         now = monotonic()
+        if self._bound == AT_MOST:
+            return 0.0
         if self._done and self._total:
             whole_s = (self._moved_s - self._began_s) * self._total / self._done
         else:

@@ -123,7 +123,8 @@ def list_all(
 ) -> None:
     """List, show and copy the scenarios of the catalogue; words after it search them.
 
-    rebalance scenarios WORD... lists those whose name or file has all the words.
+    rebalance scenarios WORD... lists those whose name or file has all the words, or shows a symptom
+    (doubled, missing, overload) or an error of Kafka (REBALANCE_IN_PROGRESS).
     """
     if context.invoked_subcommand is None:
         _list((), family, protocol, as_json)

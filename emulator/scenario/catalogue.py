@@ -11,6 +11,7 @@ from emulator.scenario.families import Family, family_of
 from emulator.scenario.load import read_toml
 from emulator.scenario.part import Document
 from emulator.scenario.problems import Problem, ScenarioError, hint
+from emulator.scenario.symptoms import is_about
 
 _PROTOCOL = re.compile(r"^[^#\n]*group\.protocol\W{1,5}(classic|consumer)\b", re.MULTILINE)
 
@@ -81,12 +82,13 @@ def search(
 ) -> list[Entry]:
     """Return the scenarios whose text has all *words*, by family and name.
 
-    The text is the name, the family and the whole file: descriptions, verbs and settings. Raise
-    ScenarioError, with the closest name, if there is none.
+    The text is the name, the family and the whole file: descriptions, verbs and settings. A word for a
+    symptom, or an error of Kafka, finds the scenarios that show it, too. Raise ScenarioError, with the closest
+    name, if there is none.
     """
-    texts = {name: f"{name} {family_of(name)} {read(name)}".lower() for name in names()}
+    texts = {name: f"{name} {family_of(name)}\n{read(name)}" for name in names()}
     entries = [
-        entry(name) for name, text in texts.items() if all(word.lower() in text for word in words)
+        entry(name) for name, text in texts.items() if all(is_about(text, word) for word in words)
     ]
     found = [
         each

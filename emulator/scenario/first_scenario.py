@@ -24,9 +24,13 @@ from protocols.consumer.clients import CLIENTS, profile_of
 LIBRDKAFKA: Final = "librdkafka"
 
 COMMITS_AS_SET = '# commit = "sync"            # left out: as the settings say; also "async", "sync per record", …'
+COMMITS_AS_FRAMEWORK = (
+    '# commit = "sync"            # left out: as the framework does; also "async", …'
+)
 COMMITS_ITSELF = (
     'commit = "sync"              # assumed, as enable.auto.commit is false; also "async", …'
 )
+FRAMEWORK = '# framework = "spring-batch"  # a listener container of Spring; also "faust", "confluent-kafka", …'
 GRACE = (
     'grace = "30s"                # kill a member that takes longer: terminationGracePeriodSeconds'
 )
@@ -79,6 +83,9 @@ class Answers:
     commits_itself: bool = False
     """Whether the client's file turns automatic commits off and says nothing else of commits."""
 
+    framework: str = ""
+    """With which the client's file says that members are written; empty: it does not."""
+
     has_grace: bool = False
     """Whether the client's file says how long a member may take to stop."""
 
@@ -107,13 +114,14 @@ class Client:
     def answers(self, others: Answers) -> Answers:
         """Return answers with the settings and the group of the file."""
         found = self.found
-        has_commits = "commit" in found.group
+        has_commits = bool({"commit", "framework"} & found.group.keys())
         return replace(
             others,
             group=others.group or self._group_id,
             settings_from=self.file,
             client=self.name,
             commits_itself=found.settings.get(AUTO_COMMIT) is False and not has_commits,
+            framework=str(found.group.get("framework", "")),
             has_grace="grace" in found.stop,
         )
 
@@ -208,7 +216,11 @@ def _client_lines(answers: Answers) -> str:
     reset = 'settings.auto.offset.reset = "earliest"   # nothing is committed yet: "latest" skips the backlog'
     client = [] if answers.client == CLIENTS[0] else [f"client = {toml_value(answers.client)}"]
     commit = COMMITS_ITSELF if answers.commits_itself else COMMITS_AS_SET
-    return "\n".join([settings, reset, *client, commit])
+    framework = FRAMEWORK
+    if answers.framework:
+        framework = f"framework = {toml_value(answers.framework)}   # as settings_from says"
+        commit = COMMITS_AS_FRAMEWORK
+    return "\n".join([settings, reset, *client, framework, commit])
 
 
 def _backlog(answers: Answers) -> str:

@@ -139,9 +139,9 @@ def overload_text(load: Load) -> str:
     """Return what arrives for an overloaded group, member or partition, and what it can process."""
     if load.is_uneven:
         return (
-            f"some of the {counted(load.members, 'member')} of {load.group} get "
+            f"at least one of the {counted(load.members, 'member')} of {load.group} gets "
             f"{load.fullest} of the {load.partitions} partitions: {figure(load.fullest_arrival)} records "
-            f"arrive per second for each of these members, and it can process at most "
+            f"arrive for it per second, and it can process at most "
             f"{figure(load.of_member)}{_failing(load)}: {_end_of_overload(load)}"
         )
     arrival, capacity = load.arrival, load.capacity

@@ -69,7 +69,7 @@ def _uneven(numbers: Mapping[str, float], group: GroupFacts) -> Given:
     return Given(
         "even-partitions",
         f"{int(numbers['partitions'])} partitions are not the same for each of {group.members} members: "
-        f"some get {int(numbers['fullest_partitions'])}, more than they can process. Run at least "
+        f"at least one gets {int(numbers['fullest_partitions'])}, more than it can process. Run at least "
         f"{counted(int(numbers['enough_members']), 'member')}, or spread the same records over a number of "
         f"partitions that the members divide.",
     )

@@ -74,7 +74,8 @@ def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
             found = _read(group, source)
             yield from (f"{group[KEY]}: {note}" for note in found.notes)
             own = {**found.group, **group}
-            if found.settings.get("enable.auto.commit") is False and "commit" not in own:
+            commits = {"commit", "framework"} & own.keys()
+            if found.settings.get("enable.auto.commit") is False and not commits:
                 yield (
                     f"{group[KEY]}: enable.auto.commit is false, so nothing is committed unless the "
                     f'group has a "commit" key, such as commit = "sync"'

@@ -38,7 +38,7 @@ class ClientFile:
     """Kafka's settings by name, valid."""
 
     group: Document = field(default_factory=dict)
-    """Other keys of the group: ``commit``, ``poll_timeout``."""
+    """Other keys of the group: ``framework``, ``commit``, ``poll_timeout``."""
 
     stop: Document = field(default_factory=dict)
     """Keys of acts that stop members: ``grace``, ``mid_batch``."""

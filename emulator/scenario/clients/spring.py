@@ -38,6 +38,14 @@ ACK_TIME, ACK_COUNT = "5s", 1
 
 ACK_MODES = ("RECORD", "BATCH", "TIME", "COUNT", "COUNT_TIME", "MANUAL", "MANUAL_IMMEDIATE")
 
+OF_FRAMEWORK: Final = {
+    "RECORD": "spring-record",
+    "BATCH": "spring-batch",
+    "MANUAL": "spring-manual",
+    "MANUAL_IMMEDIATE": "spring-manual-immediate",
+}
+"""The modes that have a framework of their own (:mod:`emulator.scenario.clients.frameworks`)."""
+
 TRANSLATED = ("ack-mode", "ack-time", "ack-count", "poll-timeout", "immediate-stop")
 """Keys of ``spring.kafka.listener`` that have a part here."""
 
@@ -86,8 +94,10 @@ def _has_part(key: str) -> bool:
 def _commits(
     values: Mapping[str, object], found: ClientFile, settings: Mapping[str, object], path: str
 ) -> None:
-    """Translate the acknowledgement mode to a commit policy."""
+    """Translate the acknowledgement mode to the framework's, or to a commit policy of its containers."""
+    found.group["framework"] = "spring-batch"
     if str(settings["enable.auto.commit"]).lower() == "true":
+        found.group["commit"] = "auto"
         return
     given = str(values.get(f"{LISTENER}ack-mode", "BATCH"))
     mode = given.upper().replace("-", "_")
@@ -96,14 +106,15 @@ def _commits(
         raise ScenarioError(path, [Problem(f"{LISTENER}ack-mode", reason, given)])
     every = _span(values.get(f"{LISTENER}ack-time", ACK_TIME))
     records = int(str(values.get(f"{LISTENER}ack-count", ACK_COUNT)))
-    pending = {"call": "sync", "when": "every", "on_revoke": True}
-    found.group["commit"] = {
-        "TIME": {**pending, "every": every},
-        "COUNT": {**pending, "records": records},
-        "COUNT_TIME": {**pending, "every": every, "records": records},
-        "RECORD": "sync per record",
-        "MANUAL_IMMEDIATE": "sync per record",
-    }.get(mode, "sync")
+    pending = {"call": "sync", "when": "every", "on_revoke": True, "on_refusal": "keep"}
+    if mode in OF_FRAMEWORK:
+        found.group["framework"] = OF_FRAMEWORK[mode]
+    else:
+        found.group["commit"] = {
+            "TIME": {**pending, "every": every},
+            "COUNT": {**pending, "records": records},
+            "COUNT_TIME": {**pending, "every": every, "records": records},
+        }[mode]
     if mode.startswith("MANUAL"):
         found.notes.append(f"AckMode {mode}: every record is taken as acknowledged when it is done")
 

@@ -122,6 +122,25 @@ def test_scenarios_are_found_by_word_family_and_protocol(words, family, protocol
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("symptom", "shows_it", "does_not"),
+    [
+        ("doubled", "deploy-kills-in-mid-batch", "quiet"),
+        ("overload", "hot-key", "member-crashes"),
+        ("REBALANCE_IN_PROGRESS", "d1-commit-refused-in-rebalance", "member-crashes"),
+        ("FENCED_INSTANCE_ID", "k1-instance-id-reused", "member-crashes"),
+        ("OffsetOutOfRangeException", "retention-overtakes", "member-crashes"),
+        ("missing", "record-skipped", "member-crashes"),
+    ],
+)
+def test_a_symptom_or_an_error_finds_the_scenarios_that_show_it(symptom, shows_it, does_not):
+    """By what their files expect or describe, though they name it otherwise."""
+    found = {entry.name for entry in catalogue.search([symptom])}
+
+    assert shows_it in found
+    assert does_not not in found
+
+
 def test_both_protocols_of_a_migration_are_known():
     """One of them is in its deploy."""
     assert catalogue.entry("migration-there-and-back").protocols == ("classic", "consumer")

@@ -212,13 +212,13 @@ def test_a_file_of_spring_sets_commits_and_shutdown_too(load):
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ("ack-mode=record", {"call": "sync", "when": "record"}),
+        ("ack-mode=record", {"call": "sync", "when": "record", "on_refusal": "keep"}),
         ("ack-mode=MANUAL_IMMEDIATE", {"call": "sync", "when": "record"}),
-        ("ack-mode=batch", {"call": "sync", "when": "batch"}),
+        ("ack-mode=batch", {"call": "sync", "when": "batch", "on_revoke": True}),
         ("ack-mode=manual", {"call": "sync", "when": "batch"}),
         (
             "ack-mode=count-time\nspring.kafka.listener.ack-count=9",
-            {"when": "every", "records": 9, "every": 5_000_000, "on_revoke": True},
+            {"when": "every", "records": 9, "every": 5_000_000, "on_refusal": "keep"},
         ),
         (
             "ack-mode=time\nspring.kafka.listener.ack-time=300",
@@ -227,10 +227,20 @@ def test_a_file_of_spring_sets_commits_and_shutdown_too(load):
     ],
 )
 def test_every_acknowledgement_mode_is_a_commit_policy(load, keys, expected):
-    """Also in Spring's properties."""
-    commit = load("spring.properties", f"spring.kafka.listener.{keys}\n").scenario.group[0].commit
+    """Also in Spring's properties; with the reactions and the poll timeout of a listener container."""
+    group = load("spring.properties", f"spring.kafka.listener.{keys}\n").scenario.group[0]
 
-    assert {key: getattr(commit, key) for key in expected} == expected
+    assert {key: getattr(group.commit, key) for key in expected} == expected
+    assert group.framework.startswith("spring-")
+    assert group.poll_timeout == 5_000_000
+
+
+def test_a_container_of_spring_may_commit_automatically(load):
+    """The client commits; what happens to records that fail is the container's."""
+    text = "spring.kafka.consumer.enable-auto-commit=true\n"
+    group = load("spring.properties", text).scenario.group[0]
+
+    assert ("auto", "spring-batch") == (group.commit.call, group.framework)
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,10 @@ def test_a_member_with_more_partitions_than_it_can_process_is_an_overload():
     """Whatever the faults: four members process 200 a second, 180 arrive, and 60 for two of them."""
     problems, hints = found(LoadedScenario("uneven", (), emulator.loads(UNEVEN), Path()))
 
-    assert "get 2 of the 6 partitions: 60 records arrive" in problems[VerdictId.OVERLOAD].sentence
+    assert (
+        "gets 2 of the 6 partitions: 60 records arrive for it"
+        in problems[VerdictId.OVERLOAD].sentence
+    )
     assert "Run at least 6 members" in hints
     assert not overloaded(UNEVEN, "group[billing].members=6")
     assert not overloaded(UNEVEN, "topic[orders].rate=25/s")
@@ -197,7 +200,7 @@ def test_range_gives_one_member_the_extra_partition_of_each_topic():
     text = text.replace('["orders"], members = 4', '["orders", "refunds", "returns"], members = 2')
     problems, hints = found(LoadedScenario("uneven", (), emulator.loads(text), Path()))
 
-    assert "get 6 of the 9 partitions" in problems[VerdictId.OVERLOAD].sentence
+    assert "gets 6 of the 9 partitions" in problems[VerdictId.OVERLOAD].sentence
     assert "balances over all 3 topics" in hints
     assert not overloaded(
         text, "group[billing].settings[partition.assignment.strategy]=cooperative-sticky"
