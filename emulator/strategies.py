@@ -1,7 +1,8 @@
 """Hypothesis strategies: scenarios drawn at random, for properties of your own group.
 
 A property that a deploy, an assignor or a commit policy must have under every fault becomes a test
-of ``@given(scenarios(...))``. Hypothesis then prints the smallest scenario for which it fails.
+of ``@given(scenarios(...))``. Hypothesis then prints the smallest scenario for which it fails, also
+as a file that ``rebalance run`` plays.
 
 >>> from hypothesis import find
 >>> smallest = find(scenarios(faults=["crash"]), lambda drawn: len(drawn.fault) == 1)
@@ -21,8 +22,10 @@ from emulator.scenario.load import scenario_of, tidy
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import ScenarioSource
 from emulator.scenario.problems import hint, listed
+from emulator.scenario.toml import to_toml
 
 try:
+    from hypothesis import note
     from hypothesis import strategies as st
     from hypothesis.strategies import DrawFn, SearchStrategy
 except ModuleNotFoundError as error:  # pragma: no cover  it is there when tests run
@@ -89,7 +92,9 @@ def scenarios(
         "group": [table],
         **({"fault": drawn} if drawn else {}),
     }
-    return scenario_of(tidy(document), ScenarioSource("drawn scenario", folder))
+    drawn_scenario = scenario_of(tidy(document), ScenarioSource("drawn scenario", folder))
+    note(f"The drawn scenario as a file:\n\n{to_toml(drawn_scenario)}")
+    return drawn_scenario
 
 
 def _known(faults: Sequence[str] | None) -> list[str]:

@@ -47,15 +47,23 @@ Without the option, changes are tried on a terminal if about a second is enough,
 pipe, a file and `--json`; `--no-advise` names none. In `--json` they are `advice.changes`; from
 Python, `emulator.advise("scenario.toml", seeds=10)` returns them with their trials.
 
-A change is *better* or *worse* if a main figure (records reprocessed, lost and truncated, takeover,
-downtime, rebalances) falls or rises in some seeds and does the opposite in none, or if the 95 %
-confidence interval of the mean difference does not contain 0 (fewer refused commits count, too, where some are refused
-without it); *better*, too, if runs with it lack a problem that runs without
-it have, or if no record is reprocessed, lost or truncated any more, whatever the price in time, or none lost or
-truncated any more, whatever is reprocessed instead; *mixed* if one
-figure falls and another rises, in the mean if seeds disagree; *unclear* if seeds disagree. An effect of several seeds that neither the
-interval of its mean nor the sign test tells from chance is named: "With 3 seeds this may be chance". Main figures are not all: a smaller session timeout also removes
-members that pause, which shows only in a scenario with pauses.
+The main figures of a change are records reprocessed, lost and truncated, takeover, downtime and rebalances; refused
+commits where some are refused without it, and peak lag where lag is a problem. A figure falls or rises if its mean changes
+by 5 % or more, and if it does so in some seeds and the opposite in none, or the 95 % confidence interval of the mean
+difference does not contain 0.
+
+- *better*: a figure falls or a problem is gone, and no figure rises. Also, whatever other figures do: no record is
+  reprocessed, lost or truncated any more; none is lost or truncated any more; or the runs are no longer disqualified, with
+  no more records reprocessed or lost.
+- *worse*: a figure rises or there is a new problem, and no figure falls.
+- *mixed*: one falls and another rises, in the mean if seeds disagree.
+- *unclear*: seeds disagree. *no effect*: no figure falls or rises.
+- *disqualified*: runs with the change are inconclusive, or have a problem that makes their figures too good, in more
+  seeds than without it.
+
+"With 3 seeds this may be chance" is added if neither the interval of the mean nor the sign test tells the effect from
+chance. The main figures do not show everything: a smaller session timeout also removes members that pause, which shows
+only in a scenario with pauses.
 """
 
 OTHERS = {

@@ -33,13 +33,13 @@ settings = { "session.timeout.ms" = 6000 }
 ```
 
 Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or Kafka's, and its own values
-(`auto.offset.reset=smallest`), also in a file that `settings_from` names. What a client lacks is refused with its
-own words. A client that works in the background is played event by event,
-not computed (docs/explanation/modes.md): its runs take longer.
+(`auto.offset.reset=smallest`), also in a file that `settings_from` names. A setting or feature that the
+client lacks is refused with the reason. A client that works in the background is played event by event,
+not computed ([folded and exact runs](../explanation/modes.md)): its runs take longer.
 
-Single versions of a client, and clients that have no profile here, do some things otherwise. `deviates` of a group
-or a member says what: `deviates.heartbeats_wait_for = ["work"]`, and the other keys of
-[that table](scenario-files.md). A deviation that the client, its protocol or its store cannot have is refused.
+Single versions of a client, and clients that have no profile here, do some things differently. `deviates` of a group
+or a member names them: `deviates.heartbeats_wait_for = ["work"]`, and the other keys of
+[that table](scenario-files.md#deviations). A deviation that the client, its protocol or its store cannot have is refused.
 `--advise` plays the run without it.
 
 *Version* is the release whose source was read: another one may differ. franz-go 1.19.5, for example, accepts a
@@ -90,21 +90,26 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("joins, heartbeats, fetches, automatic commits", lambda p: p.works.value),
     ("rebalance callbacks", lambda p: p.listener.value),
     ("automatic commits cover", lambda p: p.covers.value),
-    ("their interval counts from", lambda p: p.commit_clock.value),
+    ("the interval of automatic commits counts from", lambda p: p.commit_clock.value),
     ("a cooperative rebalance commits", lambda p: p.revoke_commit.value),
     ("joins if it hears of a rebalance while poll waits", _notices),
     ("poll returns records while the member joins", _returns_while_joining),
-    ("failed ones follow again after the back-off", lambda p: p.repeats_commits.value),
+    (
+        "failed automatic commits that it repeats after the back-off",
+        lambda p: p.repeats_commits.value,
+    ),
     ("a commit of the application in a rebalance", lambda p: p.in_rebalance.value),
     ("a commit waits for the response to the one before", lambda p: _yes(on=p.commits_in_turn)),
-    ("it may name partitions that are not assigned", lambda p: _yes(on=p.commits_unassigned)),
-    ("they carry leader epochs", lambda p: _yes(on=p.commits_epochs)),
+    ("a commit may name partitions that are not assigned", lambda p: _yes(on=p.commits_unassigned)),
+    ("commits carry leader epochs", lambda p: _yes(on=p.commits_epochs)),
     ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),
-    ("its own session expires", lambda p: p.session_end.value),
+    ("when its own session expires, the client", lambda p: p.session_end.value),
     (
         "first heartbeat of a cooperative generation",
         lambda p: (
-            f"{p.first_heartbeat_ms} ms after SyncGroup" if p.first_heartbeat_ms else "as all"
+            f"{p.first_heartbeat_ms} ms after SyncGroup"
+            if p.first_heartbeat_ms
+            else "at the usual interval"
         ),
     ),
     ("rebalance timeout", lambda p: f"`{_rebalance_timeout(p)}`"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import fill
 from typing import Any
@@ -60,9 +61,10 @@ between = ["70s", "80s"]
   plus `delay`.
 - `settings_from = "consumer.properties"` in a group takes the settings of a real client: properties or
   JSON by the names of the group's `client`, or Spring Boot's `application.yml` or properties (the default
-  profile). librdkafka's `enable.auto.offset.store=false` becomes `commit = "store"`; Spring's AckMode becomes the group's `framework` (TIME and COUNT: its `commit`, too), `timeout-per-shutdown-phase` the `grace` and
-  `immediate-stop` the `mid_batch` of its deploys. Keys of the scenario override the file; addresses,
-  security and deserializers are noted and ignored.
+  profile). librdkafka's `enable.auto.offset.store=false` becomes `commit = "store"`; Spring's AckMode becomes the
+  group's `framework` (TIME and COUNT: its `commit`, too), `timeout-per-shutdown-phase` the `grace` and
+  `immediate-stop` the `mid_batch` of its deploys. Keys of the scenario override the file; addresses, security and
+  deserializers are noted and ignored.
 - A deploy that changes settings is a `rolling_restart` (or the `start` of one member) with
   `settings`, and `unset` for those to remove: with `settings = { "group.protocol" = "consumer" }` it
   is a migration.
@@ -243,7 +245,18 @@ def _shown(default: Any) -> str:
 
 def _meaning(value: Document) -> str:
     text: str = value.get("description", "")
-    return "" if text.endswith("with its unit.") else text.replace("\n", " ").replace("|", "\\|")
+    if text.endswith("with its unit."):
+        return ""
+    return _PAGE.sub(_page_link, text.replace("\n", " ").replace("|", "\\|"))
+
+
+_PAGE = re.compile(r"docs/([\w-]+)/([\w-]+)\.md")
+"""Another page, as the schema names it for editors."""
+
+
+def _page_link(page: re.Match[str]) -> str:
+    folder, name = page.groups()
+    return f"[{name}](../{folder}/{name}.md)"
 
 
 def _value(value: Document) -> str:

@@ -7,7 +7,7 @@ the metrics: numbers with stable names. One look-up per event finds all meters t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final
 
@@ -56,6 +56,10 @@ class Metrics:
     def has(self, name: str) -> bool:
         """Return whether a metric has a value: nothing may have been taken over, for example."""
         return name not in self.without_value
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of ``values``, so that ``in`` tells whether there is such a metric."""
+        return iter(self.values)
 
     def __getitem__(self, name: str) -> Number:
         """Return the value called *name*, or ``table[entry]``; an absent entry is 0.

@@ -16,7 +16,7 @@ INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([A-Z])(\d+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 SITUATIONS = {f"{family}{number}": cell for family, number, _, cell in ROW.findall(INDEX)}
 PAGES = {path.name[0].upper(): path for path in FOLDER.glob("[a-z]-*.md")}
-MAX = dict(zip("ABCDEFGHIJKLMNOPQRSU", map(int, "95789577765464664457"), strict=True))
+MAX = dict(zip("ABCDEFGHIJKLMNOPQRSTU", map(int, "957895777654646644547"), strict=True))
 """The number of situations of each family."""
 
 

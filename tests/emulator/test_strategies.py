@@ -34,6 +34,23 @@ def test_a_property_of_a_group(drawn):
     assert run.ledger.lost == 0
 
 
+def test_a_failing_property_shows_its_scenario_as_a_file():
+    """The one that Hypothesis ends with; ``rebalance run`` plays it."""
+    found = []
+
+    @settings(max_examples=20, database=None)
+    @given(scenarios(faults=["crash"]))
+    def no_fault(drawn):
+        found.append(drawn)
+        assert not drawn.fault
+
+    with pytest.raises(AssertionError) as caught:
+        no_fault()
+    (note,) = (each for each in caught.value.__notes__ if "as a file" in each)
+
+    assert found[-1] == emulator.loads(note.partition("\n\n")[2])
+
+
 @pytest.mark.parametrize("verb", FAULTS)
 def test_every_verb_is_drawn(verb):
     """Alone if it is the only one."""

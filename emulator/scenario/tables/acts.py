@@ -90,8 +90,8 @@ class RollingRestart(Timed):
     """As listed, reversed, random (by the seed), or by name."""
 
     max_unavailable: Replicas | None = None
-    """Members that are restarted at the same time, the old process first. Left out: 1, and 0 beside a
-    number of ``surge``."""
+    """Members that are restarted at the same time, the old process first. Left out: 1; with a number in
+    ``surge``, 0."""
 
     gap: Duration = 0
     """From the end of a member's restart to the beginning of the next one's. A restart ends when the started
@@ -109,7 +109,7 @@ class RollingRestart(Timed):
 
     surge: Surge = False
     """Members that are replaced at the same time by one called ``<name>+``, which starts before the old one
-    closes; ``true``: as many as ``max_unavailable`` says, and none the other way."""
+    closes; ``true``: as many as ``max_unavailable`` says; no old process then ends first."""
 
     names: Literal["ordinal", "random"] = "ordinal"
     """``ordinal``: a successor has the instance id of its predecessor and, except with ``surge``, its name

@@ -171,8 +171,8 @@ class ScalingRules(Part):
     """The ``behavior`` of a HorizontalPodAutoscaler in one direction."""
 
     stabilization_window: Duration | None = None
-    """Upwards the least recommendation of this time holds, downwards the largest; left out: 0s upwards,
-    5min downwards."""
+    """A step up follows the smallest recommendation of this time, a step down the largest; left out: 0s
+    upwards, 5min downwards."""
 
     policies: tuple[ScalingPolicy, ...] = ()
     """Left out: upwards 4 replicas or 100% in 15s, downwards 100% in 15s."""

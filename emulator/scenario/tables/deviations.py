@@ -11,7 +11,7 @@ from protocols.values import replace
 
 
 class Deviations(Part):
-    """What a member does otherwise than its client of this version does."""
+    """Where a member differs from its client of this version."""
 
     heartbeats_wait_for: tuple[Literal["work", "listener", "fetch"], ...] = ()
     """What stops its heartbeats: the application's ``work`` on a batch (kafkajs, and all clients before
@@ -38,11 +38,11 @@ class Deviations(Part):
     member (librdkafka before 1.7, confluentinc/librdkafka#3435)."""
 
     ownership_check: PositiveDuration | None = None
-    """It learns from no heartbeat that it was removed, only from a check at this interval
+    """It notices its removal only by a check at this interval, not by its heartbeats
     (Parsely/pykafka#215)."""
 
     listener: Literal["partitions of the call", "whole assignment"] = "partitions of the call"
-    """``whole assignment``: its rebalance listener takes the partitions of a call for all that it has, and
+    """``whole assignment``: its rebalance listener assumes that a call names all its partitions, and
     throws when a cooperative assignor, or the consumer protocol, leaves it others
     (confluentinc/confluent-kafka-dotnet#1742)."""
 

@@ -131,7 +131,7 @@ class Trace(Part):
         NotEmpty[Duration],
         BeforeValidator(short_forms.trace, json_schema_input_type=str | tuple[Duration, ...]),
     ]
-    """The times, or a text file beside the scenario with one time a line."""
+    """The times, or a text file beside the scenario with one time per line."""
 
 
 def _kind(value: object) -> str | None:

@@ -161,21 +161,21 @@ class Group(Part):
     autoscaler affect all of them together (docs/how-to/deploys.md)."""
 
     autoscaler: Autoscaler | None = None
-    """What starts and stops members by lag (docs/how-to/autoscaling.md)."""
+    """Starts and stops members by lag (docs/how-to/autoscaling.md)."""
 
     monitor: tuple[Monitor, ...] = ()
-    """What watches its commits and lag (docs/how-to/monitors.md)."""
+    """Watch its commits and lag (docs/how-to/monitors.md)."""
 
     framework: FrameworkName | None = None
-    """What the members are written with: sets other keys of the group (docs/how-to/frameworks.md)."""
+    """The framework of the members: it sets other keys of the group (docs/how-to/frameworks.md)."""
 
     client: ClientName = "java"
     """The consumer library of the members: when positions are stored, what an automatic commit covers, who
     joins and heartbeats (docs/reference/clients.md)."""
 
     deviates: Deviations | None = None
-    """What the members do otherwise than this client: errors of single versions, and of clients that
-    are not played (docs/reference/clients.md)."""
+    """Where the members differ from this client: faults of single versions, and of clients that have
+    no profile (docs/reference/clients.md)."""
 
     read_with: str | None = None
     """The call that hands records to the application: ``getone`` or ``getmany`` of aiokafka, ``poll`` or
@@ -199,7 +199,7 @@ class Group(Part):
     """Processing time of one record; without a ``handler``, a member processes its records one by one."""
 
     work_by: WorkBy | None = None
-    """What the time depends on: topic, lag, other records in work, batches (docs/how-to/work-times.md)."""
+    """Lets the time depend on topic, lag, other records in work, or batches (docs/how-to/work-times.md)."""
 
     handler: Handler = None
     """``serial``: the application thread processes its records one by one; ``batch``: a listener gets all
@@ -217,7 +217,7 @@ class Group(Part):
     """Records that take long to process, or that fail."""
 
     deduplication: Deduplication | None = None
-    """What recognises duplicates behind the handler; the ledger counts them all the same."""
+    """Recognises duplicates behind the handler; the ledger counts them nevertheless."""
 
     poll_timeout: PollTime = 100_000
     """Timeout of one poll."""

@@ -61,8 +61,8 @@ class BatchListener(Part):
     """Names this kind of handler."""
 
     names_failed: bool = False
-    """When a record fails, the exception names it (``BatchListenerFailedException``): what is in front of
-    it is committed, the rest is polled again. Else the whole batch is."""
+    """When a record fails, the exception names it (``BatchListenerFailedException``): the records
+    before it are committed, the rest is polled again. Otherwise the whole batch is polled again."""
 
 
 class OwnHandler(Part):
@@ -269,7 +269,7 @@ class LagFactor(Part):
     """A factor on the time of records that have many records behind them."""
 
     above: int = Field(ge=1, le=2**53)
-    """The records of their partition behind them from which on it applies, exclusive."""
+    """It applies to records with more than this number of later records in their partition."""
 
     factor: float = Field(gt=0, le=1000)
     """The time is multiplied by it."""
@@ -279,10 +279,10 @@ class Concurrency(Part):
     """How records that are processed at the same time slow one another down."""
 
     free: int = Field(1, ge=1, le=1_000_000)
-    """So many records of the group, of all members together, do not."""
+    """The number of records in work, of all members together, that do not slow one another down."""
 
     each: float = Field(gt=0, le=1000)
-    """The part of its time that each further one adds to a record."""
+    """Each further record in work adds this part of its time to a record."""
 
 
 class WorkBy(Part):

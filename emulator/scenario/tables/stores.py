@@ -32,11 +32,11 @@ class ZooKeeper(Part):
 
     claim: bool = False
     """With ``versioned``: a consumer that gets a partition writes its offset once more before it begins, so
-    that no write of the former owner has the version any more."""
+    that the ensemble refuses writes of the former owner."""
 
     connection_timeout: PositiveDuration = 6_000_000
     """A process that starts while the ensemble is down exits after this time
-    (``zookeeper.connection.timeout.ms``); one that runs waits as long as it takes."""
+    (``zookeeper.connection.timeout.ms``); a running process waits without a limit."""
 
 
 class Database(Part):

@@ -166,6 +166,8 @@ def test_without_a_takeover_there_is_no_time():
     assert not quiet.has("takeover_first_s")
     assert quiet.as_dict()["takeover_last_s"] is None
     assert quiet.has("lost")
+    assert "takeover_first_s" in quiet
+    assert "takeover" not in quiet
 
 
 def test_the_next_owner_ends_a_takeover_also_if_it_is_restarted_before_its_first_record():
