@@ -13,8 +13,8 @@ from emulator.blaming.policies import Policy
 from emulator.blaming.setup import Table
 
 CLIENTS_DIFFER = 0.15
-"""Clients with one policy whose distances differ by less are not told apart: one run of a client differs
-from the next one by as much."""
+"""Clients with one policy whose distances differ by less are not told apart, nor are policies that differ
+only at a revocation: one run of a client differs from the next one by as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ class Explanation:
                 readers.setdefault(each.policy.reader, each)
         clients = (name + self._fit_if_different(each) for name, each in readers.items())
         calls = {
-            each.policy.name: None for each in self.alike if each.policy.name != self.policy.name
+            each.policy.name + self._fit_if_different(each): None
+            for each in self.alike
+            if each.policy.name != self.policy.name
         }
         named = [
             each.happening.words
@@ -116,5 +118,7 @@ def _is_alike(head: Explanation, other: Explanation) -> bool:
         return False
     if tuple(head.figures.values()) == tuple(other.figures.values()):
         return True
-    is_same = (head.policy.name, head.happening.name) == (other.policy.name, other.happening.name)
-    return is_same and other.distance - head.distance <= CLIENTS_DIFFER
+    return (
+        head.happening.name == other.happening.name
+        and other.distance - head.distance <= CLIENTS_DIFFER
+    )

@@ -54,14 +54,13 @@ def test_another_way_to_close_is_one_only_with_equal_figures():
     assert len(words(best, explained(AUTO, IN_BATCH, 0.11, 2))) == 2
 
 
-def test_commits_when_partitions_are_revoked_are_named_where_they_change_nothing():
-    """A crash shows them in no figure; a join does."""
+def test_commits_when_partitions_are_revoked_are_named_where_they_change_little():
+    """A join shows them: there the fits differ by more than those of two runs."""
     interval = Policy("commitSync at an interval", "sync")
     listener = replace(interval, name=interval.name + ON_REVOKE)
 
-    assert words(explained(interval, CLOSED, 0.1, 1), explained(listener, CLOSED, 0.11, 1)) == [
-        f"java, {interval.name} (or {listener.name}); m1 closed"
+    assert words(explained(interval, CLOSED, 0.1, 1), explained(listener, CLOSED, 0.2, 2)) == [
+        f"java, {interval.name} (or {listener.name}, 82 %); m1 closed"
     ]
-    assert 2 == len(
-        words(explained(interval, CLOSED, 0.1, 1), explained(listener, CLOSED, 0.11, 2))
-    )
+    worse = explained(interval, CLOSED, 0.1 + CLIENTS_DIFFER + 0.01, 2)
+    assert 2 == len(words(explained(listener, CLOSED, 0.1, 1), worse))
