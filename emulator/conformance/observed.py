@@ -126,9 +126,6 @@ class _Watch:
     generations: dict[int, int] = field(default_factory=dict)
     """Generations with the time of their first appearance."""
 
-    latest: dict[str, int] = field(default_factory=dict)
-    """The last generation of each consumer, which ``groupMetadata`` keeps when it is fenced."""
-
     assignments: dict[int, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     calls: dict[str, list[Call]] = field(default_factory=dict)
     ranges: dict[Life, list[tuple[int, int]]] = field(default_factory=dict)
@@ -234,8 +231,7 @@ def _listen(watch: _Watch, call: ListenerCalled, at_us: int) -> None:
     watch.calls.setdefault(name, []).append((call.call, shown))
     if call.call == "assigned":
         owned.update(call.partitions)
-        number = watch.latest.get(name, call.generation) if call.generation < 0 else call.generation
-        watch.latest[name] = number
+        number = call.generation
         if call.consumer in watch.view.counted:
             number = sum(listener == "assigned" for listener, _ in watch.calls[name])
         watch.generations.setdefault(number, at_us)

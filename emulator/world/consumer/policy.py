@@ -261,8 +261,8 @@ class Listener:
         """Begin a call."""
         if self._replayed:
             self._replayed.called()
-        epoch = self._process.client.state.generation.id
-        self._began_us, self._generation = self._kernel.now, epoch
+        self._began_us = self._kernel.now
+        self._generation = self._process.client.state.shown_generation
         if call.listener == "revoked":
             self._application.step("revoking", lambda: self._revoking(call))
         else:

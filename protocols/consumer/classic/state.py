@@ -198,6 +198,11 @@ class ClientState:
         """The topics and leaders that the client knows."""
         return self.reads.metadata
 
+    @property
+    def shown_generation(self) -> int:
+        """The generation that a listener call sees; -1 after the membership was lost."""
+        return self.generation.id
+
 
 def punctual(now: int) -> int:
     """Return 0, the lateness of a thread that runs as soon as it is woken."""

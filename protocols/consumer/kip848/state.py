@@ -347,6 +347,11 @@ class ClientState:
         epoch = self.member.epoch
         return Generation(epoch if epoch > 0 else UNKNOWN_GENERATION, self.member_id)
 
+    @property
+    def shown_generation(self) -> int:
+        """The epoch that a listener call sees (``groupMetadata()``)."""
+        return self.last_epoch
+
     def becoming(self, member: Membership) -> ClientState:
         """Return the state with the member changed."""
         return replace(self, member=member)
