@@ -218,10 +218,13 @@ class Notes(NamedTuple):
 class PollClock:
     """When the application last entered poll, when it waits there, and what it leaves unread."""
 
-    __slots__ = ("is_waiting", "partial", "polled_us", "waits", "watched_us")
+    __slots__ = ("is_waiting", "joined_from_us", "partial", "polled_us", "waits", "watched_us")
 
     def __init__(self) -> None:
         self.polled_us = 0
+        self.joined_from_us = 0
+        """When the last turn before a join began (us)."""
+
         self.is_waiting = False
         """Whether a poll waits for records."""
 

@@ -67,6 +67,14 @@ def awaits_round(state: ClientState, consumer: Consumer) -> bool:
     )
 
 
+def begin_turn(state: ClientState, consumer: Consumer, now: int) -> None:
+    """Note when this turn of the poll loop begins, and the one before a join."""
+    clock = consumer.clock
+    if isinstance(state.prepare, PrepareNeeded):
+        clock.joined_from_us = clock.polled_us
+    clock.polled_us = now
+
+
 def due_us(state: ClientState, consumer: Consumer) -> int:
     """Return when a calm client next has a duty in poll: a heartbeat or a commit."""
     assert state.beat is not None, "a stable client has a heartbeat thread"

@@ -138,7 +138,7 @@ class Client:
     def enter(self, calm: CalmPoll, now: int) -> Step[ClientState]:
         """Do the group's part of the poll that begins now; :meth:`lent` or :meth:`continues` follows."""
         self.resume(calm)
-        self.consumer.clock.polled_us = now
+        duties.begin_turn(self.state, self.consumer, now)
         effects, fetcher = self._group_turn(now, calm.until_us), self.consumer.fetcher
         if self._poll_until is not None and self.state.inbox and not fetcher.returns_records:
             effects += self._become(self._pump_once(self.state, now))
@@ -287,7 +287,7 @@ class Client:
         """Run the poll loop until poll returns, waits, or makes a listener call."""
         until = self._poll_until
         assert until is not None
-        self.consumer.clock.polled_us = now
+        duties.begin_turn(self.state, self.consumer, now)
         if self._skips_group(now):
             return self._collect(now, until)
         return self._group_turn(now, until) + self._after_group(now)

@@ -96,19 +96,27 @@ def _next_join_us(state: ClientState, consumer: Consumer, now: int) -> int | Non
     """Return when (us) a member joins again after a failure; None: after the next response.
 
     The poll of the Java client waits for a response; without a request in flight, or while a position
-    is missing, for ``retry.backoff.ms`` at most; and until the automatic commit is due, which the join
-    holds up (``ClassicKafkaConsumer.pollForFetches``, ``ConsumerNetworkClient.poll``). Other clients
-    wait for the back-off.
+    is missing, for ``retry.backoff.ms`` at most (``ConsumerNetworkClient.poll``). Other clients wait for
+    the back-off.
     """
     settings, profile = consumer.settings, consumer.profile
     backoff_us = now + settings.retry_backoff_ms * MS
     if profile.in_background or not profile.records_while_joining:
         return backoff_us
-    due = [max(now, state.autocommit_us)] if settings.enable_auto_commit else []
+    due = [now + _left_of_interval_us(state, consumer)] if settings.enable_auto_commit else []
     awaits = consumer.fetcher.in_flight or requests.are_in_flight(state)
     if not awaits or not consumer.positions.all_reading():
         due.append(backoff_us)
     return min(due, default=None)
+
+
+def _left_of_interval_us(state: ClientState, consumer: Consumer) -> int:
+    """Return what was left of the interval of automatic commits when the join began.
+
+    No wait of poll is longer. A join does not read the clock of that timer, so it stands still
+    (``ConsumerCoordinator.timeToNextPoll``).
+    """
+    return max(MS, state.autocommit_us - consumer.clock.joined_from_us)
 
 
 # -- prepare -------------------------------------------------------------------------------------

@@ -170,8 +170,6 @@ def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Run one turn of the heartbeat thread: pump, then check its deadlines."""
-    if state.beat is None:
-        return Step(state)
     step = pump(state, consumer, now)
     return step.then(lambda s: heartbeat.turn(s, consumer, now))
 
@@ -182,6 +180,8 @@ def is_awaited(state: ClientState, timer: str, now: int) -> bool:
         return bool(timed_out_brokers(state, now))
     if timer == LOOKUP:
         return isinstance(state.coordinator, Unknown)
+    if timer == heartbeat.HEARTBEAT:
+        return state.beat is not None
     return timer != application.COMMIT_SYNC or isinstance(state.app, CommittingSync)
 
 

@@ -13,7 +13,6 @@ from protocols.messages import (
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
-    OffsetCommitRequest,
     SyncGroupRequest,
     coordinator_node,
 )
@@ -295,21 +294,25 @@ def test_a_cooperative_member_that_reads_joins_again_after_its_fetch_response():
     assert driver.one(JoinGroupRequest).member_id
 
 
-def test_the_automatic_commit_ends_the_wait_behind_a_failed_join():
-    """poll() waits until it is due at most, although it cannot be sent before the member has joined."""
+def test_the_interval_of_automatic_commits_limits_each_wait_behind_a_failed_join():
+    """Its timer stands still while the member joins: what was left of it is the limit again and again."""
     driver = ClientDriver(
         assignors=("cooperative-sticky",), enable_auto_commit=True, auto_commit_interval_ms=5_000
     )
     driver.stable()
+    driver.advance(700)
+    driver.poll()
     driver.learn()
-    driver.poll(10_000)
+    left_us = driver.state.autocommit_us - driver.client.consumer.clock.polled_us
+    driver.poll(60_000)
     driver.committed()
-    due_us = driver.state.autocommit_us
-    driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
-    driver.advance_until(JoinGroupRequest)
+    waits = []
+    for _ in range(3):
+        driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
+        waits.append(driver.advance_until(JoinGroupRequest) * 1_000)
 
-    assert due_us == driver.now_us
-    assert 1 == len(driver.ever(OffsetCommitRequest))
+    assert 4_300_000 == left_us
+    assert [left_us] * 3 == waits
 
 
 def test_each_request_in_flight_holds_up_a_join_that_failed():
