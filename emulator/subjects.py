@@ -244,7 +244,7 @@ def _facts(
         grace_us=deploys.shortest_grace_us(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
         **_work(group, load, scenario),
-        **_unusual(group),
+        **_of_handler(group),
         listener_us=mean_us(group.listener),
         **_load(load),
         settings=_in_force(settings, brokers),
@@ -297,7 +297,7 @@ def _work(group: Group, load: Load | None, scenario: Scenario) -> dict[str, Any]
     }
 
 
-def _unusual(group: Group) -> dict[str, Any]:
+def _of_handler(group: Group) -> dict[str, Any]:
     """Return the facts about a framework, an autoscaler and a handler; empty for a plain poll loop."""
     if group.framework is None and group.autoscaler is None and group.handler is None:
         return {}

@@ -114,6 +114,10 @@ class FailureMeter:
             self._forwarded[what.group, what.to, str(what.partition), what.offset] += 1
 
 
+Log = tuple[Key, str]
+"""A partition of a group with the id of its topic: another topic may get the same name."""
+
+
 class Attempted(NamedTuple):
     """Records of one partition with the same number of attempts, as an inclusive range of offsets."""
 
@@ -127,15 +131,17 @@ class AttemptsMeter:
     """Finds the records with the most attempts; memory: the records with a failed attempt."""
 
     def __init__(self) -> None:
-        self._incomplete: defaultdict[Key, Counter[int]] = defaultdict(Counter)
+        self._topic_ids: dict[str, str] = {}
+        self._incomplete: defaultdict[Log, Counter[int]] = defaultdict(Counter)
         """How often each record failed, or was in flight when its process ended."""
 
-        self._open: defaultdict[Key, set[int]] = defaultdict(set)
+        self._open: defaultdict[Log, set[int]] = defaultdict(set)
         """Of these records, those that were not completed later."""
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return the handler of each event type."""
         return {
+            ev.TopicCreated: self._on_topic,
             ev.ProcessingFailed: self._on_failed,
             ev.PartlyProcessed: self._on_in_flight,
             ev.Processed: self._on_processed,
@@ -150,42 +156,49 @@ class AttemptsMeter:
         rows = [_row(each) for each in sorted(set(found)) if each.attempts == most > 1]
         return Reading(values={"attempts_max": most}, listings={"attempts": tuple(rows)})
 
+    def _on_topic(self, _: ev.Event, what: ev.TopicCreated) -> None:
+        self._topic_ids[what.topic] = what.topic_id
+
     def _on_failed(self, _: ev.Event, what: ev.ProcessingFailed) -> None:
-        self._add((what.group, what.partition), what.offset, what.failures)
+        self._add(self._log_of(what), what.offset, what.failures)
 
     def _on_in_flight(self, _: ev.Event, what: ev.PartlyProcessed) -> None:
-        self._add((what.group, what.partition), what.offset, 1)
+        self._add(self._log_of(what), what.offset, 1)
 
-    def _add(self, key: Key, offset: int, attempts: int) -> None:
-        self._incomplete[key][offset] += attempts
-        self._open[key].add(offset)
+    def _log_of(self, what: ev.ProcessingFailed | ev.PartlyProcessed | ev.Work) -> Log:
+        return (what.group, what.partition), self._topic_ids.get(what.partition.topic, "")
+
+    def _add(self, log: Log, offset: int, attempts: int) -> None:
+        self._incomplete[log][offset] += attempts
+        self._open[log].add(offset)
 
     def _on_processed(self, _: ev.Event, what: ev.Work) -> None:
-        left = self._open.get((what.group, what.partition)) if self._open else None
+        left = self._open.get(self._log_of(what)) if self._open else None
         if left:
             left -= {offset for offset in left if what.first <= offset < what.next_offset}
 
     def _of_incomplete(self, ledger: Ledger) -> Iterator[Attempted]:
         """Yield each record with an attempt that was not completed."""
         repeats = _Repeats(ledger)
-        for key, offsets in sorted(self._incomplete.items()):
+        for log, offsets in sorted(self._incomplete.items()):
             for offset, incomplete in sorted(offsets.items()):
-                repeated = repeats.of(key, offset)
-                completed = repeated + 1 if repeated or offset not in self._open[key] else 0
-                yield Attempted(incomplete + completed, key, offset, offset)
+                repeated = repeats.of(log, offset)
+                completed = repeated + 1 if repeated or offset not in self._open[log] else 0
+                yield Attempted(incomplete + completed, log[0], offset, offset)
 
 
 class _Repeats:
     """How often each record was completed after its first time."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._entries: defaultdict[Key, list[Entry]] = defaultdict(list)
+        self._entries: defaultdict[Log, list[Entry]] = defaultdict(list)
         for entry in ledger.of(EntryKind.REPROCESSED):
-            self._entries[entry.group, entry.topic_partition].append(entry)
+            log = (entry.group, entry.topic_partition), entry.topic_id
+            self._entries[log].append(entry)
 
-    def of(self, key: Key, offset: int) -> int:
+    def of(self, log: Log, offset: int) -> int:
         """Return the number for one record."""
-        return sum(entry.first <= offset <= entry.last for entry in self._entries.get(key, ()))
+        return sum(entry.first <= offset <= entry.last for entry in self._entries.get(log, ()))
 
 
 def _of_completed(ledger: Ledger) -> Iterator[Attempted]:

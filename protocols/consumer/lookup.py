@@ -24,8 +24,6 @@ class Known:
     """The group's coordinator was found."""
 
     broker: int
-    again_us: int = 0
-    """When it may be looked up again: the consumer protocol's client backs off after a success, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,11 +99,11 @@ def _call(
     if first.purpose is not Purpose.ASSIGN:
         return Step(replace(state, app=calling), (Call(first.listener, first.partitions),))
     if isinstance(outer, Unsubscribing):
-        return _without_call(state, consumer, calling, now, threw=True)
+        return _skip_call(state, consumer, calling, now, applied=False)
     if not consumer.profile.in_background:
         return queue(replace(state, app=Applying(calling)), consumer, ApplyAssignment(first), now)
     if not reconciliation.is_running(state):
-        return _without_call(state, consumer, calling, now, threw=True)
+        return _skip_call(state, consumer, calling, now, applied=False)
     applied = reconciliation.apply_assignment(state, first)
     return on_applied(replace(applied, app=Applying(calling)), consumer, now)
 
@@ -114,19 +114,19 @@ def on_applied(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     assert isinstance(applying, Applying), "no assignment is being applied"
     calling = applying.calling
     if not consumer.listener:
-        return _without_call(state, consumer, calling, now, threw=False)
+        return _skip_call(state, consumer, calling, now, applied=True)
     needed = calling.needed
     return Step(replace(state, app=calling), (Call(needed.listener, needed.partitions),))
 
 
-def _without_call(
-    state: ClientState, consumer: Consumer, calling: Calling, now: int, *, threw: bool
+def _skip_call(
+    state: ClientState, consumer: Consumer, calling: Calling, now: int, *, applied: bool
 ) -> Step[ClientState]:
-    """End the reconciliation in this thread, where no onPartitionsAssigned is called.
+    """End the reconciliation without a listener call; it failed if its assignment was not *applied*.
 
     The background thread is not woken: it acknowledges in its next round.
     """
-    step = reconciliation.on_assigned(state, consumer, calling.needed, now, threw=threw)
+    step = reconciliation.on_assigned(state, consumer, calling.needed, now, threw=not applied)
     return step.then(lambda s: _next_call(s, consumer, calling, now))
 
 
@@ -292,7 +292,7 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     assert isinstance(closing, Closing)
     if not state.assignment or not consumer.listener or consumer.assigned is not None:
         return _leave_group(state, consumer, closing, now)
-    epoch = state.member.epoch if consumer.profile.in_background else state.last_epoch
+    epoch = state.member.epoch if consumer.profile.in_background else state.shown_generation
     listener = "revoked" if epoch > 0 else "lost"
     needed = CallbackNeeded(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
     calling = Calling(needed, (), closing)
@@ -336,7 +336,7 @@ def _unsubscribing(
         return Step(replace(state, app=OUTSIDE), (Return(failed),))
     if now < app.deadline_us and not _has_left(state):
         return Step(state)
-    left = replace(state, app=OUTSIDE, last_epoch=UNKNOWN_GENERATION)
+    left = replace(state, app=OUTSIDE, shown_generation=UNKNOWN_GENERATION)
     return Step(left, (Return(OUTSIDE),))
 
 

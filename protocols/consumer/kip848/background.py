@@ -285,8 +285,8 @@ def on_coordinator_found(
     again_us = (
         now if consumer.profile.in_background else now + backoff_us(consumer, "lookup", 0, now)
     )
-    found = Known(response.node_id, again_us)
-    return Step(replace(state, coordinator=found), (CancelTimer(LOOKUP),))
+    found = replace(state, coordinator=Known(response.node_id), lookup_again_us=again_us)
+    return Step(found, (CancelTimer(LOOKUP),))
 
 
 def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -74,7 +74,7 @@ def on_heartbeat_success(
         return Step(state)
     member = member._replace(epoch=response.member_epoch)
     if response.member_epoch > 0:
-        state = replace(state, last_epoch=response.member_epoch)
+        state = replace(state, shown_generation=response.member_epoch)
     if response.assignment is None or not member.state.takes_assignments:
         return Step(state.becoming(member))
     return _take_assignment(state, member, by_id(response.assignment))

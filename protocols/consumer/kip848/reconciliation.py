@@ -178,11 +178,12 @@ def on_assigned(
     """Continue after onPartitionsAssigned: acknowledge; if it threw, begin again.
 
     The partitions of a call that threw are owned, so the next call does not list them; they are
-    read once it succeeds. If the reconciliation was aborted meanwhile, they are read, too, until the
-    member releases them.
+    read once it succeeds. If the reconciliation was aborted meanwhile, those that the member still owns
+    are read, too.
     """
-    if not threw and state.assignment == needed.assignment:
-        state = replace(state, awaiting=())
+    if not threw:
+        given = frozenset(needed.assignment)
+        state = replace(state, awaiting=tuple(tp for tp in state.awaiting if tp not in given))
     found = _running(state)
     if found is None or threw:
         return Step(_without_reconciliation(state))

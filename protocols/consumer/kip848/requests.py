@@ -50,10 +50,9 @@ def mark_unknown(state: ClientState, reason: str, now: int) -> Step[ClientState]
     Only a back-off after the response that named it may still run (``RequestState.canSendRequest``).
     Unlike in the classic client the connection stays open, so requests in flight get responses.
     """
-    known = state.coordinator
-    if isinstance(known, Unknown):
+    if isinstance(state.coordinator, Unknown):
         return Step(state)
-    after = replace(state, coordinator=Unknown(retry_us=max(now, known.again_us)))
+    after = replace(state, coordinator=Unknown(retry_us=max(now, state.lookup_again_us)))
     return Step(after, (Report(CoordinatorLost(reason=reason)),))
 
 

@@ -293,10 +293,11 @@ class ClientState:
 
     member_id: str
     member: Membership = NO_MEMBER
-    last_epoch: int = UNKNOWN_GENERATION
+    shown_generation: int = UNKNOWN_GENERATION
     """The epoch that ``groupMetadata()`` shows: the last one of a member, also of one that was removed."""
 
     coordinator: Known | Unknown = NEVER_LOOKED_UP
+    lookup_again_us: int = 0  # the Java client backs off after a success, too
     subscribed: tuple[str, ...] | None = ()
     """Topics of the subscription, or those its pattern matches, sorted; None: unsubscribed."""
 
@@ -346,11 +347,6 @@ class ClientState:
         """The member's epoch and id; the epoch is -1 while it is not a member."""
         epoch = self.member.epoch
         return Generation(epoch if epoch > 0 else UNKNOWN_GENERATION, self.member_id)
-
-    @property
-    def shown_generation(self) -> int:
-        """The epoch that a listener call sees (``groupMetadata()``)."""
-        return self.last_epoch
 
     def becoming(self, member: Membership) -> ClientState:
         """Return the state with the member changed."""

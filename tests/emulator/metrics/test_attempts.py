@@ -109,3 +109,16 @@ def test_each_partition_and_group_is_counted_by_itself():
     assert (3, [("orders-1", 10, 10)]) == attempts(history)
     rows = measure(history.events).metrics.listings["attempts"]
     assert GROUP == rows[0]["group"]
+
+
+def test_attempts_at_a_topic_do_not_count_for_its_successor():
+    """The records of a topic that was created again are others, though they have the same offsets."""
+    history = begun()
+    fail(history, 3, 4)
+    history.work("a", 0, 10)
+    history.delete_topic()
+    history.topic(topic_id="T2")
+    fail(history, 3, 2)
+    history.work("a", 0, 10)
+
+    assert (5, [("orders-0", 3, 3)]) == attempts(history)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.clients import JAVA, RevokeCommit
+from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.background import take_event
-from protocols.consumer.kip848.threads import Lag, Polled
+from protocols.consumer.kip848.threads import CallbackNeeded, Lag, Polled, Purpose
 from protocols.machine import Send
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import Beat, ClientDriver, offsets
+from .driver import Beat, ClientDriver, offsets, parts
 
 
 @pytest.fixture
@@ -260,3 +261,19 @@ def test_an_assignment_that_is_aborted_while_poll_waits_is_applied():
     driver.poll()
 
     assert [("assigned", ()), ("lost", (0, 1))] == driver.calls
+
+
+def test_partitions_that_are_still_owned_are_read_after_their_call(auto):
+    """Of those that the call named, one may be gone: a later assignment has been applied meanwhile."""
+    state = replace(auto.state, assignment=parts(0, 1), awaiting=parts(1))
+    call = CallbackNeeded("assigned", parts(1, 2), Purpose.ASSIGN, parts(0, 1, 2))
+    ended = {
+        threw: reconciliation.on_assigned(
+            state, auto.client.consumer, call, auto.now_us, threw=threw
+        )
+        for threw in (False, True)
+    }
+
+    assert {False: (), True: parts(1)} == {
+        threw: step.state.awaiting for threw, step in ended.items()
+    }
