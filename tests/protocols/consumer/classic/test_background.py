@@ -23,6 +23,7 @@ from protocols.messages import (
     JoinGroupRequest,
     ListOffsetsRequest,
     OffsetCommitRequest,
+    OffsetFetchRequest,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
@@ -292,3 +293,17 @@ def test_aiokafka_refuses_offsets_of_partitions_that_a_stable_member_does_not_re
     state = replace(driver.client.state, **change)
 
     assert illegal is is_illegal(state, driver.client.consumer, offsets({partition: 3}))
+
+
+def test_no_position_is_looked_up_behind_a_join_that_failed():
+    """The member has prepared the rebalance: it reads nothing until its end, also between two joins."""
+    driver = background("franz-go", assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.join(0, 1)
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.fetched({0: 0, 1: 0}, error=E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance(500)
+    asked = len(driver.ever(OffsetFetchRequest))
+    driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
+
+    assert asked == len(driver.ever(OffsetFetchRequest))

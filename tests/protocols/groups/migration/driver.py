@@ -43,7 +43,8 @@ class Migration(ConsumerGroupDriver):
         """Join with an id if the client has one; it says it owns *numbers*."""
         names = more.pop("names", ("cooperative-sticky",))
         topics = more.pop("topics", ("t",))
-        asked = Subscription(topics=topics, owned_partitions=some(*numbers))
+        rack = more.pop("rack_id", None)
+        asked = Subscription(topics=topics, owned_partitions=some(*numbers), rack_id=rack)
         request = JoinGroupRequest(
             group_id=GROUP,
             session_timeout_ms=10_000,
@@ -90,10 +91,10 @@ class Migration(ConsumerGroupDriver):
         )
         return self.send(request, client).error
 
-    def stable(self, *clients: str, given: Any = None) -> None:
+    def stable(self, *clients: str, given: Any = None, **more: Any) -> None:
         """A classic group in generation 1; without *given*, each client has its share of four partitions."""
         for client in clients:
-            self.enter(client)
+            self.enter(client, **more)
         self.advance(0)
         while self.classic.state is State.PREPARING_REBALANCE:
             self.advance(20_000)

@@ -33,6 +33,16 @@ def test_a_heartbeat_makes_a_consumer_group_of_a_stable_one():
     assert (10_000, 45_000) == (it.session_ms(it.ids["x"]), it.session_ms("C"))
 
 
+@pytest.mark.parametrize(("named", "kept"), [("r", "r"), ("", None), (None, None)])
+def test_a_converted_member_keeps_the_rack_of_its_subscription(named, kept):
+    """An empty name is none, as ``ConsumerGroup.fromClassicGroup`` has it."""
+    it = Migration()
+    it.stable("x", rack_id=named)
+    it.join("C")
+
+    assert kept == it.member(it.ids["x"]).metadata.rack_id
+
+
 class Captured(Migration):
     """A coordinator that hands out these member ids."""
 
