@@ -139,7 +139,9 @@ def _switch(_: Setting, value: object) -> bool:
     match value:
         case bool():
             return value
-    raise ValueError("wrong type; allowed is true or false")
+    from emulator.scenario.meant_words import meant_switch  # noqa: PLC0415  only for errors
+
+    raise ValueError(f"wrong type; allowed is true or false{meant_switch(value)}")
 
 
 def _choice(setting: Setting, value: object) -> str:

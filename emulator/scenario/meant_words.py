@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from emulator.scenario.problems import hint, listed, nearest
@@ -145,12 +146,64 @@ def meant_key(key: str, known: Collection[str]) -> str:
     return next((table[key] for table in tables if table.get(key) in known), "")
 
 
+_BOUND = re.compile(r"\s*(\D*?)\s*([0-9][0-9.]{0,18})\s*(%?)\s*")
+_RELATIONS = {
+    "": "",
+    **dict.fromkeys(("=<", "≤", "at most", "max", "up to"), "<= "),
+    **dict.fromkeys(("=>", "≥", "at least", "min"), ">= "),
+    **dict.fromkeys(("less than", "below", "under"), "< "),
+    **dict.fromkeys(("more than", "above", "over"), "> "),
+    **{relation: f"{relation} " for relation in ("<=", ">=", "<", ">", "==")},
+}
+"""How people write the relation of a bound, and how a scenario file does."""
+
+
+def no_bound(text: str) -> str:
+    """Return the reason against a text that is no bound."""
+    return f'not understood; allowed is a number, or a text such as "<= 200"{_meant_bound(text)}'
+
+
+def _meant_bound(text: str) -> str:
+    """Return the bound that is probably meant, as the end of a message; empty: it is not known.
+
+    >>> _meant_bound("=< 5"), _meant_bound("< 5%"), _meant_bound("few")
+    ('; did you mean "<= 5"?', '; a bound is in the unit of its metric, such as "< 5", not in percent', '')
+    """
+    found = _BOUND.fullmatch(text)
+    relation = None if found is None else _RELATIONS.get(found[1].lower())
+    if found is None or relation is None:
+        return ""
+    meant = f'"{relation}{found[2]}"'
+    if found[3]:
+        return f"; a bound is in the unit of its metric, such as {meant}, not in percent"
+    return f"; did you mean {meant}?"
+
+
+SWITCHES = {
+    **dict.fromkeys(("yes", "on", "true", "y", "1"), "true"),
+    **dict.fromkeys(("no", "off", "false", "n", "0"), "false"),
+}
+"""How other formats write true and false."""
+
+
+def meant_switch(given: object) -> str:
+    """Return what is probably meant by a text for true or false, as the end of a message.
+
+    >>> meant_switch("yes"), meant_switch("maybe")
+    ('; did you mean true, without quotes?', '')
+    """
+    meant = SWITCHES.get(given.lower()) if isinstance(given, str) else None
+    return f"; did you mean {meant}, without quotes?" if meant else ""
+
+
 def unknown_value(given: object, words: Collection[str]) -> str:
     """Return the reason against a value that is none of the allowed words."""
     meant = VALUES.get(given.lower()) if isinstance(given, str) else None
-    if meant in words:
-        return f'unknown word; did you mean "{meant}"?'
-    return f"unknown word{hint(given, words) or f'; allowed is one of {listed(words)}'}"
+    near = f'; did you mean "{meant}"?' if meant in words else hint(given, words)
+    is_part = isinstance(given, str) and sum(word.startswith(given.lower()) for word in words) > 1
+    if near and not is_part:
+        return f"unknown word{near}"
+    return f"unknown word; allowed is one of {listed(words)}{near}"
 
 
 def unknown_key(key: object, table: str, known: Iterable[str]) -> str:

@@ -244,7 +244,8 @@ def group(value: Any) -> Any:
         return value
     members, tables = value.get("members", ()), value.get("member", ())
     if not isinstance(tables, tuple | list):
-        raise refuse("Group", [(("member",), tables, "allowed are [[group.member]] tables")])
+        reason = f"allowed are [[group.member]] tables{f', or members = {tables}' * isinstance(tables, int)}"
+        raise refuse("Group", [(("member",), tables, reason)])
     expanded = _refined(_counted(members, value.get("id")), tables)
     return {key: val for key, val in value.items() if key != "member"} | {"members": expanded}
 
@@ -389,7 +390,9 @@ def _bound(text: str) -> dict[str, object]:
     optional = text.strip().startswith(OR_NONE)
     match = _BOUND.fullmatch(text.strip().removeprefix(OR_NONE) if optional else text)
     if match is None:
-        raise ValueError('not understood; allowed is a number, or a text such as "<= 200"')
+        from emulator.scenario.meant_words import no_bound  # noqa: PLC0415  only for errors
+
+        raise ValueError(no_bound(text))
     relation, number, unit = match.groups()
     value = parse_duration(number + unit) / US_PER_S if unit else float(number)
     prefix = OR_NONE if optional else ""

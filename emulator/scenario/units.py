@@ -95,8 +95,10 @@ def parse_rate(text: str) -> float:
     0.05
     """
     number, slash, unit = text.partition("/")
-    if not slash:
-        raise ValueError(f"a unit is missing; allowed is {RATE_ALLOWED}{_meant_rate(text)}")
+    meant = _meant_rate(text)
+    if meant or not slash:
+        reason = "not understood" if meant else "a unit is missing"
+        raise ValueError(f"{reason}; allowed is {RATE_ALLOWED}{meant}")
     numerator, denominator, rest = _number(number.strip(), RATE_ALLOWED)
     if rest:
         raise ValueError(f"not a rate; allowed is {RATE_ALLOWED}")
@@ -104,18 +106,27 @@ def parse_rate(text: str) -> float:
     return bounded_rate(rate)
 
 
-_SPOKEN_RATE = re.compile(r"\s*(\d[\d.]{0,18})\s*(?:records?\s*)?(?:per|an?|each)\s+(\w{1,20})\s*")
+_SPOKEN_RATE = re.compile(
+    r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([kK]?)\s*(?:(?:records?|messages?|msgs?|events?)\s*)?"
+    r"(?:(?:per\s+|an?\s+|each\s+|/\s*|p)([a-zA-Z]{1,20})|([rtq]ps))\s*"
+)
+"""How people write a rate: ``300 per sec``, ``400rps``, ``1k/s``, ``20 records/s``."""
 
 
 def _meant_rate(text: str) -> str:
     """Return the rate that is probably meant, as the end of a message; empty: it is not known.
 
-    >>> _meant_rate("300 per sec"), _meant_rate("300")
-    ('; did you mean "300/s"?', '')
+    >>> _meant_rate("300 per sec"), _meant_rate("1k msgs/s"), _meant_rate("300"), _meant_rate("3/s")
+    ('; did you mean "300/s"?', '; did you mean "1000/s"?', '', '')
     """
     found = _SPOKEN_RATE.fullmatch(text)
-    unit = found and MEANT_UNITS.get(found[2], found[2])
-    return f'; did you mean "{found[1]}/{unit}"?' if found and unit in TIME_UNITS else ""
+    if found is None:
+        return ""
+    unit = "s" if found[4] else MEANT_UNITS.get(found[3], found[3])
+    number = f"{float(found[1]) * 1000:g}" if found[2] else found[1]
+    meant = f"{number}/{unit}"
+    is_other = meant != text.replace(" ", "")
+    return f'; did you mean "{meant}"?' if unit in TIME_UNITS and is_other else ""
 
 
 def bounded_rate(rate: float) -> float:

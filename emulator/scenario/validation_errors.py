@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from emulator.scenario import short_forms
 from emulator.scenario.kafka_settings import BROKER, CONSUMER, TOPIC, flattened
-from emulator.scenario.meant_words import unknown_key, unknown_value
+from emulator.scenario.meant_words import meant_switch, unknown_key, unknown_value
 from emulator.scenario.part import wrong_value
 from emulator.scenario.paths import file_keys, render, table_at
 from emulator.scenario.problems import MAX_PROBLEMS, NOT_GIVEN, Problem, shown
@@ -51,7 +51,7 @@ def _reason(details: Mapping[str, Any], place: Sequence[str | int], given: objec
     if kind == "too_long" or (kind == "missing" and isinstance(place[-1], int)):
         return "wrong length; allowed are exactly two"
     if value_wrong := wrong_value(kind, context):
-        return value_wrong
+        return value_wrong + (meant_switch(given) if kind in ("bool_type", "bool_parsing") else "")
     if kind == "extra_forbidden" and tuple(place) == ("act",):
         return _list_wanted(place, given)
     if kind == "extra_forbidden":

@@ -94,6 +94,12 @@ def test_a_file_that_is_no_scenario_is_refused(content, said):
             ("[[fault]]", "[[group]]\nid = 'other'\npoison = { every = 3 }\n[[fault]]"),
             "a table, but a list of tables is needed; write [[group.poison]]",
         ),
+        (
+            ('"20/s"', '"400rps"'),
+            'rate with a unit such as "20/s" or "3/min"; did you mean "400/s"?',
+        ),
+        (('"20/s"', '"1000 per min"'), 'did you mean "1000/min"?'),
+        (('"20/s"', '"1k/sec"'), 'did you mean "1000/s"?'),
         (('"20/s"', "20"), 'topic[orders].rate = 20: a unit is missing, write "20/s"'),
         (('"20/s"', '"-20/s"'), "negative"),
         (
