@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Final
 
 from assignors.values import dataclass
@@ -272,9 +273,24 @@ def tick_labels(ticks: Iterable[tuple[float, str]], *heights: float) -> Iterator
 
 
 def _fitting_ticks(labels: Sequence[tuple[float, str]], width: float) -> set[int]:
-    """Return the numbers of the labels that do not overlap in a figure of that many pixels."""
+    """Return the numbers of the labels that do not overlap in a figure of that many pixels.
+
+    Of equally spaced ones it is every n-th, so that they stay so.
+    """
+    places = range(len(labels))
+    if len({round(b - a) for (a, _), (b, _) in pairwise(labels)}) > 1:
+        return _apart(labels, places, width)
+    every = (places[::step] for step in range(1, len(labels) + 1))
+    # The last one may end outside the figure.
+    chosen = next((each for each in every if {*each[:-1]} <= _apart(labels, each, width)), places)
+    return _apart(labels, chosen, width)
+
+
+def _apart(labels: Sequence[tuple[float, str]], places: Iterable[int], width: float) -> set[int]:
+    """Return those of the places whose labels do not overlap, from the left."""
     free, found = -4.0, set()
-    for place, (x, label) in enumerate(labels):
+    for place in places:
+        x, label = labels[place]
         long = CHARACTER * len(label)
         begin = x * width / WIDTH - _anchor(x, long)[1]
         if begin >= free and begin + long <= width + 4:

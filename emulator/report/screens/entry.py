@@ -98,7 +98,7 @@ _PASSING = re.compile(r"(?<=commit )\S+|(?<=log offset )\d+|(?<=high watermark )
 """Parts of a line that are not mentioned if only they differ between repetitions."""
 
 _COUNTING = re.compile(
-    r"(?:the last of \d+ polls|poll) returns?(?= )"
+    r"(?:\d+ polls have returned|poll returns)(?= )"
     r"|\d+(?:\.\.\d+)? \(\d+ records?\)"
     r"|(?<= = )\d+(?= in )"
 )

@@ -41,6 +41,19 @@ def test_a_refrain_of_several_lines_is_one_line_with_its_count_and_its_end():
     assert (201_000_000, 201) == (lines[-2].at_us, lines[-2].event)
 
 
+def test_a_refrain_may_need_one_poll_or_several():
+    """Their number may differ, like that of the records."""
+    polls = ["poll returns 7 (1 record)", "2 polls have returned 7..8 (2 records)"]
+    polls.append("31 polls have returned 7..37 (31 records)")
+    rounds = [
+        line
+        for number in range(9)
+        for line in (*attempt(number)[:3], f"{polls[number % 3]} of orders-0 to a")
+    ]
+
+    assert 5 == len(collapsed(*rounds))
+
+
 def test_a_refrain_may_lose_its_step():
     """What has the same lines in another order, or one more of them, goes on with it."""
     rounds = [line for number in range(9) for line in attempt(number)]

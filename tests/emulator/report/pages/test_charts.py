@@ -149,6 +149,17 @@ def test_labels_never_cover_each_other(level, number):
         assert f"F{number}<" in faults[-1]
 
 
+def test_labels_that_do_not_all_fit_stay_equally_spaced():
+    """The first one, which begins at the edge, would only cover its neighbour."""
+    moments = [(9.5 + 158.9 * number, f"0:01:{number}0") for number in range(7)]
+    for level, every in ((0, 3), (1, 2), (2, 1)):
+        shown = shown_in(tick_labels(moments, 34), level)
+
+        assert [words for _, words in moments[::every]] == [
+            words for _, words in moments if any(f">{words}<" in each for each in shown)
+        ]
+
+
 def test_long_names_of_variants_are_in_lines():
     """Each line is short enough for the column, and no word is left out."""
     name = "a session that is much shorter than that of the others, with static members"
