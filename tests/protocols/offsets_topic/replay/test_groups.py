@@ -357,6 +357,14 @@ def test_two_members_cannot_own_a_partition_at_one_epoch():
         loaded(later, earlier)
 
 
+def test_the_release_of_an_earlier_owner_leaves_the_later_one_its_partition():
+    """In a compacted log it may come later: its epoch is not that of the owner."""
+    owners = current(1, 0, member_id="a"), current(2, 0, member_id="b")
+    kept = loaded(*owners, current(3, member_id="a")).groups["g"].epochs
+
+    assert {TOPIC: {0: 2}} == {topic: dict(partitions) for topic, partitions in kept.items()}
+
+
 def test_a_partition_that_its_member_released_can_be_given_at_any_epoch():
     """By a new current assignment, or by the end of the member."""
     released = current(2, member_id="a")
