@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from emulator.metrics.catalogue import is_metric
 from emulator.metrics.checks import split_name
@@ -18,7 +19,7 @@ from emulator.study.margins import Neighbour
 from emulator.study.model import Goal
 from emulator.study.summary import CellResults
 from emulator.study.tie_text import tie_sentences
-from emulator.verdicts.disqualifying import mark
+from emulator.verdicts.disqualifying import MEANINGS, mark
 
 MAX_GIVEN = 6
 """Given values for which the sentences name the best cell; the table has all."""
@@ -109,6 +110,10 @@ def _missing(findings: Findings, goal: Goal) -> str:
     return joined(parts) or "has only runs that did not fail"
 
 
+PAGE: Final = "docs/reference/verdicts.md"
+"""The page with all verdicts."""
+
+
 def _disqualified(findings: Findings) -> Iterator[str]:
     """Yield which cells are disqualified, and why."""
     found = [each for each in findings.results if each.disqualified]
@@ -124,6 +129,9 @@ def _disqualified(findings: Findings) -> Iterator[str]:
         f"{cells} disqualified, and never the best: {'; '.join(named[:MAX_NAMED])}"
         f"{f'; {more} more' if more > 0 else ''}. For example {_example(findings, found[0])}."
     )
+    reasons = dict.fromkeys(one.reason for each in found for one in each.disqualified)
+    said = "; ".join(f"{reason}: {MEANINGS[reason]}" for reason in reasons)
+    yield f"Reasons ({PAGE}): {said}."
 
 
 def _example(findings: Findings, each: CellResults) -> str:

@@ -34,6 +34,24 @@ REASONS: Final[Mapping[VerdictId, str]] = {
 inconclusive."""
 
 
+MEANINGS: Final[Mapping[str, str]] = {
+    "nothing processed": "no record was processed",
+    "group dead": "members ended with an error, and none runs any more",
+    "members died": "members ended with an error",
+    "deploy stopped": "a rolling restart stopped before its end",
+    "fault did not fire": "a fault of the scenario did not happen",
+    "partition without owner": "at the end a partition had no owner",
+    "no owner for a minute": "partitions had no owner that processes for a minute or more",
+    "partitions found late": "new partitions had no owner for a minute or more",
+    "partition stuck": "owners made no progress in a partition, and records wait",
+    "overload": "more records arrive than the group, or one of its members, can process",
+    "lag grows": "lag grew until the end, although the members could process what arrived",
+    "records unprocessed": "records in flight when their process ended were neither processed nor lost",
+    INCONCLUSIVE: "the run ended before the consequences of its faults",
+}
+"""What each reason means, for a table that has no sentence for each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Disqualified:
     """One reason for which some runs of a setting are disqualified."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.verdicts.disqualifying import disqualified, mark, reasons_of, sentences
+from emulator.verdicts.disqualifying import (
+    INCONCLUSIVE,
+    MEANINGS,
+    REASONS,
+    disqualified,
+    mark,
+    reasons_of,
+    sentences,
+)
 from emulator.verdicts.verdict import EVERYTHING, Verdict, VerdictId
 
 
@@ -60,3 +68,8 @@ def test_a_start_of_a_process_that_was_running_makes_a_run_no_worse(needless, re
     )
 
     assert reasons == set(reasons_of([missed]))
+
+
+def test_each_reason_has_a_meaning():
+    """A table of a study has no sentence for each."""
+    assert {*REASONS.values(), INCONCLUSIVE} == MEANINGS.keys()
