@@ -142,7 +142,9 @@ class Kernel:
     def limit_us(self) -> int:
         """Return when the next event happens that does not recur: at the latest, the run ends."""
         queue = self.env._queue  # noqa: SLF001 (SimPy has no public access)
-        return int(min(when for when, _, _, moment in queue if not _recurs(moment)))
+        return int(
+            min(when for when, _, _, each in queue if type(each) is not Moment or not each.recurs)
+        )
 
     def advance(self, now_us: int) -> None:
         """Set the clock, which no event that does not recur may precede."""

@@ -121,6 +121,9 @@ class Periods:
         if period is not None and self._kernel.now < self._due_us:
             self._look_after(self._until_period_us())
             return
+        if period is None and self._ends_too_late():
+            self._look_after(self._kernel.limit_us() - self._kernel.now + SHORTEST_WAIT_US)
+            return
         state = state_of(self._world, self._kernel.now) if self._is_worth_it() else None
         if state is None and not self._stays_known():
             self._look_soon()
@@ -129,6 +132,16 @@ class Periods:
         if state is not None:
             self._skip(state)
         self._look_after(self._next_us())
+
+    def _ends_too_late(self) -> bool:
+        """Return whether no period that ends in this state, or begins in it, can be skipped.
+
+        One that ends now has to fit once more before the next event that does not recur; one that
+        begins now, twice.
+        """
+        fits = 1 if self._marks else 2
+        length_us = self._shorts.wanted_us or self._expected_us
+        return self._kernel.now + fits * length_us >= self._kernel.limit_us()
 
     def _stays_known(self) -> bool:
         """Return whether the known period stays known: a heartbeat may just have interrupted it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,9 +12,12 @@ from emulator.scenario.load import scenario_of
 from emulator.scenario.part import ScenarioSource
 from emulator.world.build import play
 from emulator.world.consumer.polling.calm import Cycles
+from emulator.world.periods import search
 
 from ...brute_force.test_brute_force import tidy, unhurried
+from ...modes.both_ways import hold_both_ways
 from ...modes.test_folding import hold_equal
+from .steady_runs import steady
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 LATEST = {"auto.offset.reset": "latest"}
@@ -175,6 +180,17 @@ def test_periods_are_found_again_after_a_broker_has_failed(batches):
     once, twice = (batches(regular(run_for=run_for, fault=[fault])) for run_for in ("1min", "2min"))
 
     assert twice - once < 1_000, "of the 2,300 batches of that minute"
+
+
+def test_states_are_not_compared_where_no_period_fits_before_the_next_fault():
+    """Periods of 400 ms: 600 ms have no room for one that is found and one that is skipped."""
+    paused = [{"pause": "g-1", "at": at, "for": "100ms"} for at in ("6s", "6700ms")]
+    with patch.object(search, "state_of", wraps=search.state_of) as looks:
+        hold_both_ways(steady(fault=paused))
+    times_us = [call.args[1] for call in looks.call_args_list]
+
+    assert not [at_us for at_us in times_us if 6_000_000 < at_us < 6_700_000]
+    assert [at_us for at_us in times_us if at_us > 6_700_000]
 
 
 def test_readers_of_a_broker_that_does_not_answer_poll_without_events():
