@@ -261,6 +261,19 @@ def mean_work_of(group: Group, member: Member, scenario: Scenario) -> float:
     return mean_work_us(work_of(group, member), by_topic, topics, scenario.run_for)
 
 
+def mean_works_of(group: Group, scenario: Scenario) -> dict[str, float]:
+    """Return the mean processing time of a record by each member, in microseconds, by its name."""
+    by_topic = group.work_by.topic if group.work_by else {}
+    topics, run_for = topics_of(group, scenario), scenario.run_for
+    usual_us = mean_work_us(group.work, by_topic, topics, run_for)
+    return {
+        each.name: usual_us
+        if each.work is None
+        else mean_work_us(each.work, by_topic, topics, run_for)
+        for each in group.members
+    }
+
+
 def topics_of(group: Group, scenario: Scenario) -> list[Topic]:
     """Return the topics that a group may read; a pattern may match every topic."""
     wanted = {topic for member in group.members for topic in subscription_of(group, member)[0]}
@@ -369,10 +382,12 @@ def mean_work_us(
 
     *usual*: for topics without an entry in *by_topic*.
     """
-    rates = [(topic.name, sum(rates_of(topic, run_for))) for topic in topics]
-    total = sum(rate for _, rate in rates)
     if len(topics) == 1:
         return mean_us(by_topic.get(topics[0].name, usual))
-    if not by_topic or not total:
+    if not by_topic:
+        return mean_us(usual)
+    rates = [(topic.name, sum(rates_of(topic, run_for))) for topic in topics]
+    total = sum(rate for _, rate in rates)
+    if not total:
         return mean_us(usual)
     return sum(mean_us(by_topic.get(name, usual)) * rate for name, rate in rates) / total

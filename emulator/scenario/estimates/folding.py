@@ -24,13 +24,20 @@ from protocols.consumer.clients import Busy
 
 def polls_by_events(group: Group, member: Member, scenario: Scenario) -> bool:
     """Return whether more than polls and work is done with the records of a member."""
+    return _reads_gaps(group, scenario) or _does_more(group, member)
+
+
+def _reads_gaps(group: Group, scenario: Scenario) -> bool:
+    return any(topic.has_gaps for topic in topics_of(group, scenario))
+
+
+def _does_more(group: Group, member: Member) -> bool:
+    """Return whether a member does more than polls and work, whatever it reads."""
     if group.work_by is not None and group.work_by.depends:
         return True
     if group.poison or group.deduplication or member.assign:
         return True
     if group.offsets not in ("kafka", "none"):
-        return True
-    if any(topic.has_gaps for topic in topics_of(group, scenario)):
         return True
     return not profile_with_deviations(group, member).heartbeats_wait_for <= {Busy.LISTENER}
 
@@ -44,7 +51,7 @@ def repeats(group: Group, scenario: Scenario) -> bool:
     times = [group.lateness, *(work_of(group, member) for member in group.members)]
     if group.work_by or not all(isinstance(each, Constant) for each in times):
         return False
-    if any(polls_by_events(group, member, scenario) for member in group.members):
+    if _reads_gaps(group, scenario) or any(_does_more(group, member) for member in group.members):
         return False
     if any(profile_with_deviations(group, member).in_background for member in group.members):
         return False

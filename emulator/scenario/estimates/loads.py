@@ -17,8 +17,8 @@ from emulator.scenario.resolution import (
     concurrency,
     consumer_settings,
     factor_of,
-    mean_work_of,
     mean_work_us,
+    mean_works_of,
     rates_of,
     records_at_once,
     subscription_of,
@@ -151,7 +151,7 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
 
 def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Load:
     of_member, of_partition = concurrency(group)
-    work = {each.name: max(mean_work_of(group, each, scenario), 1.0) for each in group.members}
+    work = {name: max(mean_us, 1.0) for name, mean_us in mean_works_of(group, scenario).items()}
     keys = KEYS if group.pool is None else group.pool.keys
     extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
     slower = crowding(group.work_by, min(len(work), group.max_running) * of_member)
@@ -311,11 +311,12 @@ def times_by_topic(group: Group, scenario: Scenario) -> dict[tuple[str, str], fl
     if group.work_by is None or not group.work_by.topic:
         return {}
     of_member, _ = concurrency(group)
+    topics = topics_of(group, scenario)
     return {
         (member.name, topic.name): mean_work_us(
             work_of(group, member), group.work_by.topic, [topic], scenario.run_for
         )
         / of_member
         for member in group.members
-        for topic in topics_of(group, scenario)
+        for topic in topics
     }

@@ -167,8 +167,12 @@ def blueprints(scenario: Scenario, seed: int, work: WorkTimes | None) -> list[Bl
     """
     found: list[Blueprint] = []
     for group in scenario.group:
+        has_gaps = any(topic.has_gaps for topic in read_by(group, scenario))
         for member in group.members:
-            found.append(_blueprint(scenario, group, member, len(found), seed, work))
+            index = len(found)
+            found.append(
+                _blueprint(scenario, group, member, index, seed, work, reads_gaps=has_gaps)
+            )
     return found
 
 
@@ -179,6 +183,8 @@ def _blueprint(
     index: int,
     seed: int,
     work: WorkTimes | None,
+    *,
+    reads_gaps: bool,
 ) -> Blueprint:
     constant = constant_of(work_of(group, member))
     rules = handling.poison.Rules(group, seed) if group.poison else None
@@ -205,7 +211,7 @@ def _blueprint(
         conditions=conditions,
         poison=rules,
         reads_forwarded=forwarded,
-        reads_gaps=any(topic.has_gaps for topic in read_by(group, scenario)),
+        reads_gaps=reads_gaps,
         reads_committed=reads_committed(group, member),
         seed=seed,
         epoch_ms=int(scenario.start.timestamp() * 1000) if scenario.start else 0,
