@@ -108,7 +108,7 @@ def on_timer(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: int) -> Step[Reads]:
     """Apply a response; the next poll applies its topics, then its leaders."""
     topics = {topic.name: topic for topic in response.topics}
-    incomplete = _incomplete(topics.values()) or any(
+    incomplete = any(map(_lacks_a_leader, response.topics)) or any(
         name not in topics for name in reader.topics or ()
     )
     before = reads.metadata
@@ -133,8 +133,9 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
     return Step(replace(reads, metadata=after), (SetTimer(METADATA, due_us(after, reader)),))
 
 
-def _incomplete(topics: Iterable[TopicDescription]) -> bool:
-    return any(min(topic.leaders, default=0) < 0 for topic in topics)
+@lru_cache(maxsize=256)  # all members of a group get the same descriptions
+def _lacks_a_leader(topic: TopicDescription) -> bool:
+    return min(topic.leaders, default=0) < 0
 
 
 def _recreated(
@@ -159,7 +160,7 @@ def leaders_of(topics: Iterable[TopicDescription]) -> Mapping[TopicPartition, Le
     return found
 
 
-@lru_cache(maxsize=256)  # all members of a group get the same descriptions
+@lru_cache(maxsize=256)
 def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
     epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
     return {

@@ -225,6 +225,9 @@ class TopicDescription:
     leader_epochs: tuple[int, ...] = ()
     """Leader epoch by partition; empty where none is known."""
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.topic_id))  # each member asks for it: not the partitions
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponse:
