@@ -13,6 +13,7 @@ when its topic was first subscribed to.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 
@@ -99,7 +100,7 @@ class DowntimeMeter:
 
         self._overlap_records = 0
         self._processes: dict[str, Process] = {}
-        self._starts: dict[str, StartUp] = {}
+        self._starts = defaultdict[str, StartUp](StartUp)
         self._subscribed_us: dict[tuple[str, str], int] = {}
         """The time at which a group first subscribed to a topic that it had not read before."""
 
@@ -166,7 +167,7 @@ class DowntimeMeter:
         """Add the partitions that came later to topics that groups read, and were never assigned."""
         read = {(group, partition.topic) for group, partition in self._states}
         for group, topic in sorted(read | self._subscribed_us.keys()):
-            start = self._start_of(group)
+            start = self._starts[group]
             if start.measured_from_us is None or topic in self._unsubscribed(group):
                 continue
             size = max((size for size, _ in self._created.get(topic, ())), default=0)
@@ -232,11 +233,8 @@ class DowntimeMeter:
 
     # -- groups and processes ----------------------------------------------------------------
 
-    def _start_of(self, group: str) -> StartUp:
-        return self._starts.setdefault(group, StartUp())
-
     def _on_epoch_raised(self, _: ev.Event, what: ev.GroupEpochRaised) -> None:
-        start = self._start_of(what.group)
+        start = self._starts[what.group]
         start.forming |= start.stable and what.consumer in start.expected
 
     def _on_fault_began(self, _: ev.Event, _what: ev.FaultBegan) -> None:
@@ -244,7 +242,7 @@ class DowntimeMeter:
             start.ended |= start.stable
 
     def _on_stabilised(self, event: ev.Event, what: ev.GroupStabilised) -> None:
-        start = self._start_of(what.group)
+        start = self._starts[what.group]
         if start.on_stable(name for name, _ in what.assignment):
             self._begin_again(what.group, start, event.at_us)
         unsubscribed = self._unsubscribed(what.group)
@@ -267,7 +265,7 @@ class DowntimeMeter:
 
     def _measure(self, group: str, at_us: int) -> StartUp:
         """Begin to measure a group, unless it is measured already."""
-        start = self._start_of(group)
+        start = self._starts[group]
         if start.measured_from_us is None:
             self._begin_again(group, start, at_us)
         return start
@@ -296,7 +294,7 @@ class DowntimeMeter:
     def _update_idle(self, process: Process, at_us: int) -> None:
         """Begin or end a member's idle time according to the partitions that it owns now."""
         idle = process.running and (process.paused or not process.owned)
-        measured = self._start_of(process.group).measured_from_us is not None
+        measured = self._starts[process.group].measured_from_us is not None
         if idle and measured:
             process.idle.begin(at_us)
         else:
@@ -313,7 +311,7 @@ class DowntimeMeter:
         self._update_idle(process, event.at_us)
 
     def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
-        self._start_of(what.group).expected.discard(what.consumer)
+        self._starts[what.group].expected.discard(what.consumer)
         process = self._process(what.consumer, what.group)
         for key in list(process.owned):
             self._release(what.consumer, process, key, event.at_us)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from assignors.types import TopicPartition
@@ -45,7 +46,7 @@ class FactsMeter:
     """Follows a run; pass every event to ``feed``, then call ``close`` once."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, GroupFacts] = {}
+        self._groups = defaultdict[str, GroupFacts](GroupFacts)
         self._incarnations: dict[str, int] = {}
         self._running: set[Process] = set()
         self._ended_us: dict[Process, int] = {}
@@ -190,9 +191,6 @@ class FactsMeter:
             switched=group.switching.switched,
         )
 
-    def _group(self, name: str) -> GroupFacts:
-        return self._groups.setdefault(name, GroupFacts())
-
     # -- faults ------------------------------------------------------------------------------
 
     def _on_fault_began(self, event: ev.Event, what: ev.FaultBegan) -> None:
@@ -214,7 +212,7 @@ class FactsMeter:
     def _deployed(self, target: str) -> GroupFacts:
         """Return the group of a deploy; its *target* may end in changed settings, in parentheses."""
         names = [name for name in self._groups if f"{target} (".startswith(f"{name} (")]
-        return self._group(max(names, key=len, default=target))
+        return self._groups[max(names, key=len, default=target)]
 
     def _running_of(self, group: GroupFacts) -> int:
         return sum(process.consumer in group.consumers for process in self._running)
@@ -237,7 +235,7 @@ class FactsMeter:
         self._running.add(Process(what.consumer, what.incarnation))
         self._paused.discard(what.consumer)
         self._closing.discard(what.consumer)
-        self._group(what.group).consumers.add(what.consumer)
+        self._groups[what.group].consumers.add(what.consumer)
 
     def _on_stopped(self, event: ev.Event, what: ev.ConsumerStopped) -> None:
         process = self._process(what.consumer)
@@ -245,10 +243,10 @@ class FactsMeter:
         self._ended_us[process] = event.at_us
         self._closing.discard(what.consumer)
         if what.how == ev.End.KILLED:
-            since_us = self._group(what.group).rebalancing_since_us
+            since_us = self._groups[what.group].rebalancing_since_us
             self._killed[process] = since_us is not None
         elif what.how == ev.End.FAILED:
-            self._group(what.group).failures.append(Failure(what.consumer, what.reason))
+            self._groups[what.group].failures.append(Failure(what.consumer, what.reason))
 
     def _on_assignor(self, event: ev.Event, what: ev.AssignorRan) -> None:
         self._assigning[what.consumer] = event.at_us + what.takes_us
@@ -257,7 +255,7 @@ class FactsMeter:
         return Process(consumer, self._incarnations.get(consumer, 0))
 
     def _on_added(self, _: ev.Event, what: ev.MemberAdded) -> None:
-        group = self._group(what.group)
+        group = self._groups[what.group]
         if what.protocol == "consumer" and not group.by_coordinator:
             group.by_coordinator = True
             group.switching.assign(BY_COORDINATOR)
@@ -269,7 +267,7 @@ class FactsMeter:
         group.members[what.member_id] = self._process(what.consumer)
 
     def _on_removed(self, event: ev.Event, what: ev.MemberRemoved) -> None:
-        group = self._group(what.group)
+        group = self._groups[what.group]
         process = group.members.pop(what.member_id, None)
         ended_us = self._ended_us.get(process) if process else None
         group.waits.remove(event.at_us, what.consumer, what.why, ended_us)
@@ -295,14 +293,14 @@ class FactsMeter:
             group.loops[what.consumer, what.why] += 1
 
     def _on_threw(self, _: ev.Event, what: ev.ListenerThrew) -> None:
-        self._group(what.group).thrown[what.consumer, what.call] += 1
+        self._groups[what.group].thrown[what.consumer, what.call] += 1
 
     def _on_dropped(self, _: ev.Event, what: ev.ClientDropped) -> None:
         if what.reason in LEFT_BY_ITSELF:
-            self._group(what.group).loops[what.consumer, POLL_TOO_LATE] += 1
+            self._groups[what.group].loops[what.consumer, POLL_TOO_LATE] += 1
 
     def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
-        group = self._group(what.group)
+        group = self._groups[what.group]
         topic = what.partition.topic
         if topic in self._created_us and what.partition not in group.progress.starts:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
@@ -326,7 +324,7 @@ class FactsMeter:
 
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         if what.why == ev.End.REVOKED:
-            group = self._group(what.group)
+            group = self._groups[what.group]
             group.waits.revoke(what.consumer)
             group.interruptions.revoke(what.partition, what.consumer)
 
@@ -346,20 +344,20 @@ class FactsMeter:
     def _on_commit_refused(self, event: ev.Event, what: ev.CommitRefused) -> None:
         if what.error not in UNKNOWN_TOPIC:
             return
-        of_deleted = self._group(what.group).of_deleted
+        of_deleted = self._groups[what.group].of_deleted
         for topic in sorted({partition.topic for partition, _ in what.offsets} & self._deleted):
             first = Refusals(what.error, event.at_us, event.at_us)
             of_deleted.setdefault((what.consumer, topic), first).add(event.at_us)
 
     def _on_sampled(self, event: ev.Event, what: ev.LagSampled) -> None:
-        self._group(what.group).progress.sample(event.at_us, what)
+        self._groups[what.group].progress.sample(event.at_us, what)
 
     # -- groups ------------------------------------------------------------------------------
 
     def _on_rebalance(
         self, event: ev.Event, what: ev.RebalanceStarted | ev.GroupEpochRaised
     ) -> None:
-        group = self._group(what.group)
+        group = self._groups[what.group]
         if group.rebalancing_since_us is None:
             group.rebalancing_since_us = event.at_us
         group.interruptions.begin(what.reason)
@@ -368,25 +366,25 @@ class FactsMeter:
 
     def _on_joined(self, event: ev.Event, what: ev.JoinPhaseEnded) -> None:
         """Begin a classic generation with the members of the event."""
-        group = self._group(what.group)
+        group = self._groups[what.group]
         group.keep(what.consumers)
         group.waits.join(event.at_us)
         group.interruptions.join()
         group.switching.assign(what.protocol)
 
     def _on_stable(self, _: ev.Event, what: ev.GroupStabilised) -> None:
-        group = self._group(what.group)
+        group = self._groups[what.group]
         group.rebalancing_since_us = None
         group.waits.syncing = False
 
     def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
-        group = self._group(what.group)
+        group = self._groups[what.group]
         group.members.clear()
         group.rebalancing_since_us = None
         group.waits.syncing = False
 
     def _on_converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
-        group = self._group(what.group)
+        group = self._groups[what.group]
         group.by_coordinator = what.protocol == "consumer"
         group.rebalancing_since_us = None
         if group.by_coordinator:
@@ -394,7 +392,7 @@ class FactsMeter:
 
     def _on_moved(self, _: ev.Event, what: ev.CoordinatorMoved) -> None:
         """Apply a load: a loaded classic group is in the generation of its record."""
-        group = self._group(what.group)
+        group = self._groups[what.group]
         group.waits.syncing = False
         if not group.by_coordinator:
             group.rebalancing_since_us = None
