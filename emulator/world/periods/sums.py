@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from assignors.types import TopicPartition
 from emulator.events import (
@@ -23,6 +23,9 @@ from emulator.world.periods.shift import Shift
 
 _What = TypeVar("_What")
 
+ByKind = Mapping[type, Sequence[tuple[int, Any]]]
+"""The contents of the events of a period, each with its time (us), by their type."""
+
 Work = list[tuple[int, Processed]]
 """What one consumer processed of one partition in a period, with times."""
 
@@ -37,17 +40,17 @@ def sums_of(
     last ends, are not in the sums: :func:`open_commits`.
     """
     later_us = first.later_us + (times - 1) * adds.later_us
-    sent = _of(events, CommitSent)
+    found = _by_kind(events)
     counts = _commits_in(events, times)
-    last = {what.consumer: (at_us, what) for at_us, what in sent}
+    last = {what.consumer: (at_us, what) for at_us, what in _of(found, CommitSent)}
     return [
-        *(_progress(work, first, adds, times) for work in _work_of(events)),
+        *(_progress(work, first, adds, times) for work in _work_of(found)),
         *(
             (at_us + later_us, _commits(what, counts[what.consumer]))
             for at_us, what in last.values()
             if counts[what.consumer]
         ),
-        *((at_us + later_us, _appends(what, adds, times)) for at_us, what in _of(events, Appended)),
+        *((at_us + later_us, _appends(what, adds, times)) for at_us, what in _of(found, Appended)),
     ]
 
 
@@ -57,23 +60,25 @@ def can_sum(events: Sequence[Event], adds: Shift, leader_epochs: Mapping[int, in
     Not for commits that take longer than a period, are ahead of processing or lower an offset, nor
     for appends of a leader that has been replaced. *leader_epochs*: by offsets partition.
     """
-    sent = [what for _, what in _of(events, CommitSent)]
+    found = _by_kind(events)
+    sent = [what for _, what in _of(found, CommitSent)]
     return (
-        _are_short(events)
+        _are_short(found)
         and not any(map(_is_ahead, sent))
         and all(
             what.leader_epoch == leader_epochs.get(what.log_partition)
-            for _, what in _of(events, Appended)
+            for _, what in _of(found, Appended)
         )
-        and _rise([what for _, what in _of(events, CommitAccepted)], adds)
-        and all(_goes_on(work, adds) for work in _work_of(events))
+        and _rise([what for _, what in _of(found, CommitAccepted)], adds)
+        and all(_goes_on(work, adds) for work in _work_of(found))
     )
 
 
 def open_commits(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     """Return the events of commits that are open where a period begins, and where it ends."""
-    sent = {what.commit for _, what in _of(events, CommitSent)}
-    answered = {what.commit for _, what in _of(events, CommitAnswered)}
+    found = _by_kind(events)
+    sent = {what.commit for _, what in _of(found, CommitSent)}
+    answered = {what.commit for _, what in _of(found, CommitAnswered)}
     begun, ended = list[Event](), list[Event]()
     for event in events:
         what = event.what
@@ -87,18 +92,26 @@ def open_commits(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
 
 def _commits_in(events: Sequence[Event], times: int) -> Counter[str]:
     """Return how many commits of each consumer so many periods have, without those open at the end."""
-    counts = Counter(what.consumer for _, what in _of(events, CommitSent))
-    open_at_end = Counter(what.consumer for _, what in _of(open_commits(events)[1], CommitSent))
+    counts = Counter(what.consumer for _, what in _of(_by_kind(events), CommitSent))
+    ended = _by_kind(open_commits(events)[1])
+    open_at_end = Counter(what.consumer for _, what in _of(ended, CommitSent))
     return Counter({name: times * n - open_at_end[name] for name, n in counts.items()})
 
 
-def _of(events: Sequence[Event], kind: type[_What]) -> list[tuple[int, _What]]:
-    return [(event.at_us, event.what) for event in events if isinstance(event.what, kind)]
+def _by_kind(events: Iterable[Event]) -> ByKind:
+    found = defaultdict[type, list[tuple[int, Any]]](list)
+    for event in events:
+        found[type(event.what)].append((event.at_us, event.what))
+    return found
 
 
-def _work_of(events: Sequence[Event]) -> list[Work]:
+def _of(found: ByKind, kind: type[_What]) -> Sequence[tuple[int, _What]]:
+    return found.get(kind, ())
+
+
+def _work_of(found: ByKind) -> list[Work]:
     work: dict[tuple[str, TopicPartition], Work] = {}
-    for at_us, what in _of(events, Processed):
+    for at_us, what in _of(found, Processed):
         work.setdefault((what.consumer, what.partition), []).append((at_us, what))
     return list(work.values())
 
@@ -106,11 +119,11 @@ def _work_of(events: Sequence[Event]) -> list[Work]:
 # -- what can be summed up ---------------------------------------------------------------------
 
 
-def _are_short(events: Sequence[Event]) -> bool:
+def _are_short(found: ByKind) -> bool:
     """Return whether each commit was sent or answered within the period; those that were both, whole."""
-    sent = Counter(what.commit for _, what in _of(events, CommitSent))
-    accepted = Counter(what.commit for _, what in _of(events, CommitAccepted))
-    answered = Counter(what.commit for _, what in _of(events, CommitAnswered))
+    sent = Counter(what.commit for _, what in _of(found, CommitSent))
+    accepted = Counter(what.commit for _, what in _of(found, CommitAccepted))
+    answered = Counter(what.commit for _, what in _of(found, CommitAnswered))
     if not all(accepted[commit] for commit in sent.keys() & answered.keys()):
         return False
     if not accepted.keys() <= sent.keys() | answered.keys():
