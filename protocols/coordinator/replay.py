@@ -47,10 +47,10 @@ def replayed(durable: Durable, records: Iterable[Record]) -> Durable:
     stored: Stored = {}
     for record in records:
         key, value = record
-        if not isinstance(value, OffsetCommitValue):
+        if type(value) is not OffsetCommitValue:
             key, value = as_replayed(record)
-        if isinstance(value, OffsetCommitValue):
-            if not isinstance(key, OffsetCommitKey):
+        if type(value) is OffsetCommitValue:
+            if type(key) is not OffsetCommitKey:
                 raise wrong_value(key, value)
             group_id, topic, partition, _ = key
             stored.setdefault((group_id, topic), []).append((partition, value))

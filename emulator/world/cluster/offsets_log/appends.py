@@ -12,6 +12,7 @@ Kafka 4.4.0.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -203,18 +204,15 @@ class Appends:
 
 def _parts(records: Records, first: int, size: int) -> Iterator[Part]:
     """Yield the part of each group in a batch, in order of their first records."""
-    kinds: dict[str, dict[str, int]] = {}
-    begins: dict[str, int] = {}
-    for log_offset, record in enumerate(records, first):
-        group, kind = _group_of(record), kind_of(record)
-        counted = kinds.get(group)
-        if counted is None:
-            begins[group], counted = log_offset, {}
-            kinds[group] = counted
-        counted[kind] = counted.get(kind, 0) + 1
+    alike = Counter([(each.key[0], type(each.key), each.value is None) for each in records])
+    kinds = defaultdict[str, dict[str, int]](dict)
+    for (group, key, is_tombstone), count in alike.items():
+        assert isinstance(group, str), "a record of a type that no coordinator writes"
+        kinds[group][_kind(key, is_tombstone=is_tombstone)] = count
     shares = {next(iter(kinds)): size} if len(kinds) == 1 else _shares(records)
     for group, counted in kinds.items():
-        yield Part(group, begins[group], counted, shares[group])
+        begin = next(number for number, each in enumerate(records, first) if each.key[0] == group)
+        yield Part(group, begin, counted, shares[group])
 
 
 def _shares(records: Records) -> dict[str, int]:
@@ -235,10 +233,10 @@ def _group_of(record: Record) -> str:
 
 def kind_of(record: Record) -> str:
     """Return the name of a record's type in counts and reports."""
-    name = _name_of(type(record.key))
-    return name if record.value is not None else f"{name} tombstone"
+    return _kind(type(record.key), is_tombstone=record.value is None)
 
 
 @cache
-def _name_of(key: type) -> str:
-    return key.__name__.removesuffix("Key")
+def _kind(key: type, *, is_tombstone: bool) -> str:
+    name = key.__name__.removesuffix("Key")
+    return f"{name} tombstone" if is_tombstone else name
