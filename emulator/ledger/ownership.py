@@ -80,9 +80,9 @@ class Ownership:
 
     def committer(self, consumer: str, group: str, partition: TopicPartition) -> Epoch | None:
         """Return the epoch whose progress a commit reports: the open one, or the last one."""
-        epoch = self.open_epoch(consumer, partition)
-        if epoch is not None:
-            return epoch
+        holding = self.consumer(consumer).holdings.get(partition)
+        if holding is not None:
+            return holding[0]
         account = self.accounts.get(self._key(group, consumer, partition))
         latest = None if account is None else account.latest
         return latest if latest is not None and latest.consumer == consumer else None

@@ -338,8 +338,9 @@ class LawChecker:
         reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
         if reading is None or what.began_us < self._started_us.get(what.consumer, 0):
             return  # a database has committed the work of an earlier process
-        if self._records(what.group, what.partition, reading.cursor, what.first):
-            text = f"{what.consumer} was at {reading.cursor} of {what.partition}, then {what.first}"
+        at, first = reading.cursor, what.first
+        if at != first and self._records(what.group, what.partition, at, first):
+            text = f"{what.consumer} was at {at} of {what.partition}, then {first}"
             self._find(event, Law.NO_GAPS, Severity.ERROR, what.consumer, text)
         reading.move(what.next_offset)
 

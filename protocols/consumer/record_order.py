@@ -15,15 +15,19 @@ _FEW = 8
 """Up to so many keys a hash map of the default length neither resizes nor treeifies."""
 
 
-@lru_cache(maxsize=1 << 16)  # a poll asks for the same few repeatedly
+_hash_of = lru_cache(maxsize=1 << 16)(topic_partition_hash)
+"""Polls ask for the same few partitions repeatedly."""
+
+
+@lru_cache(maxsize=1 << 16)
 def _slot(partition: TopicPartition) -> int:
-    return spread_hash(topic_partition_hash(partition)) & DEFAULT_LENGTH - 1
+    return spread_hash(_hash_of(partition)) & DEFAULT_LENGTH - 1
 
 
 def in_record_order(handed: list[Records]) -> tuple[Records, ...]:
     """Return records in the order of ``ConsumerRecords``, a HashMap (seen in every capture)."""
     if len(handed) <= _FEW:
         return tuple(sorted(handed, key=lambda part: _slot(part[0])))
-    order = hash_map_order(dict.fromkeys(part[0] for part in handed), topic_partition_hash)
+    order = hash_map_order(dict.fromkeys(part[0] for part in handed), _hash_of)
     place = {tp: number for number, tp in enumerate(order)}
     return tuple(sorted(handed, key=lambda part: place[part[0]]))

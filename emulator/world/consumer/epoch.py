@@ -51,11 +51,6 @@ class Epoch:
         self.ended: tuple[str, int | None] | None = None
         """Why the consumer gave the partition up, and the event; the handler still has records."""
 
-    @property
-    def unwritten(self) -> Unwritten | None:
-        """What the next event about progress begins with; None: there is nothing to write."""
-        return Unwritten(self.written, self.began_us) if self.done > self.written else None
-
     def take(self, first: int, next_offset: int) -> None:
         """Note records that poll returned."""
         self.position = next_offset

@@ -171,8 +171,9 @@ class Progress:
 
     def _in_hand(self, tp: TopicPartition) -> Epoch | None:
         """Return the epoch whose records the handler works on: one that has ended comes first."""
-        retired = self._retired.get(tp)
-        return retired[0] if retired else self._epochs.get(tp)
+        if self._retired and tp in self._retired:
+            return self._retired[tp][0]
+        return self._epochs.get(tp)
 
     def _close_if_finished(self, tp: TopicPartition) -> None:
         """Close an epoch that has ended if the handler has finished the last of its records."""
@@ -309,8 +310,9 @@ class Progress:
     def write_all(self, partitions: Iterable[TopicPartition]) -> None:
         """Write the progress of those of ``partitions`` that are owned."""
         for tp in partitions:
-            if tp in self._epochs:
-                self.write(tp)
+            epoch = self._epochs.get(tp)
+            if epoch is not None:
+                self._write(tp, epoch)
 
     def close(self, tp: TopicPartition, why: str, cause: int | None) -> None:
         """End an epoch: this process stops processing ``tp`` for good."""
@@ -362,13 +364,13 @@ class Progress:
         found = []
         for tp, epoch in self._epochs.items():
             ends = (epoch.done - positions[tp], epoch.position - positions[tp])
-            found.append((tp, epoch.generation, *ends, epoch.unwritten is not None))
+            found.append((tp, epoch.generation, *ends, epoch.done > epoch.written))
         return tuple(found)
 
     def unwritten(self) -> dict[TopicPartition, Unwritten]:
         """Return the finished records of each partition that are in no event yet."""
-        found = ((tp, epoch.unwritten) for tp, epoch in self._epochs.items())
-        return {tp: unwritten for tp, unwritten in found if unwritten is not None}
+        owned = self._epochs.items()
+        return {tp: Unwritten(e.written, e.began_us) for tp, e in owned if e.done > e.written}
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move by whole periods with so many records of each partition."""

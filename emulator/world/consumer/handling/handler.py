@@ -85,7 +85,7 @@ class Batch:
         """Return the batch of these ranges."""
         if len(ranges) == 1:
             return cls(ranges, begin_us, ranges[0].next_offset - ranges[0].first)
-        return cls(ranges, begin_us, sum(part.next_offset - part.first for part in ranges))
+        return cls(ranges, begin_us, sum([part.next_offset - part.first for part in ranges]))
 
     @property
     def shape(self) -> tuple[tuple[TopicPartition, int], ...]:
