@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from emulator.advising import reported
 from emulator.loading import LoadedScenario
 from emulator.report.capacity import capacity_lines
+from emulator.scenario import resolution
 from emulator.scenario.estimates.loads import loads_of
 from emulator.scenario.estimates.periods import changes_of_rates
 from emulator.scenario.load import loads
@@ -92,6 +94,22 @@ def test_the_peak_is_the_highest_rate_of_the_run(rate, run_for, more, peak):
     (load,) = loads_of(read(rate, run_for, more))
 
     assert load.peak == pytest.approx(peak)
+
+
+def test_the_rates_of_a_group_are_worked_out_once_for_all_its_members():
+    """A group of 10,000 members with 100,000 partitions waited for minutes for its load."""
+    asked = []
+    for members in (2, 20):
+        scenario = loads(
+            SCENARIO.format(rate='"1/s"', run_for="4min", more="").replace(
+                "members = 1", f"members = {members}"
+            )
+        )
+        with patch.object(resolution, "factor_of", wraps=resolution.factor_of) as factor_of:
+            list(loads_of(scenario))
+        asked.append(factor_of.call_count)
+
+    assert asked[0] == asked[1]
 
 
 def test_the_report_names_the_peak_of_a_rate_that_fell():
