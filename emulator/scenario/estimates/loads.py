@@ -152,8 +152,7 @@ def loads_of(scenario: Scenario) -> Iterator[Load]:
 def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Load:
     of_member, of_partition = concurrency(group)
     work = {name: max(mean_us, 1.0) for name, mean_us in mean_works_of(group, scenario).items()}
-    keys = KEYS if group.pool is None else group.pool.keys
-    extra = {name: mean_extra_us(group.poison, rates, work[name], keys) for name in work}
+    extra = _extra_us(group, work, rates)
     slower = crowding(group.work_by, min(len(work), group.max_running) * of_member)
     alone = {name: US_PER_S / max(work[name] + extra[name], 1.0) / slower for name in work}
     speeds = [*alone.values()][: group.max_running]
@@ -190,6 +189,19 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         **_late(group, sum(speeds) * of_member),
         **_best(group, min(speeds) * slower * of_member, len(rates)),
     )
+
+
+def _extra_us(
+    group: Group, work: Mapping[str, float], rates: Mapping[str, float]
+) -> dict[str, float]:
+    """Return what slow and failing records add to the mean time of a record of each member.
+
+    It is the same for members whose other records take the same time.
+    """
+    keys = KEYS if group.pool is None else group.pool.keys
+    times = dict.fromkeys(work.values())
+    added = {us: mean_extra_us(group.poison, rates, us, keys) for us in times}
+    return {name: added[us] for name, us in work.items()}
 
 
 def _fullest(group: Group, members: int, rates: Mapping[str, float]) -> dict[str, Any]:
