@@ -45,7 +45,7 @@ def pictures_of_metrics(findings: Findings) -> Iterator[Picture]:
         for axis in many:
             yield _curves(findings, metric, axis, [other for other in many if other != axis])
         if len(many) > 1 and findings.plan.study.latin_hypercube is None:
-            yield from _heat_maps(findings, metric, many[0], many[1])
+            yield from _heat_maps(findings, metric, many)
         elif not many:
             yield _bars(findings, metric)
 
@@ -219,8 +219,9 @@ def _x_axis(findings: Findings, place: int, axis: str) -> Axis:
 # -- heat maps, bars ---------------------------------------------------------------------------
 
 
-def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterator[Picture]:
-    """Yield a heat map for each protocol, means over all other axes, with one scale of colours."""
+def _heat_maps(findings: Findings, metric: str, axes: Sequence[int]) -> Iterator[Picture]:
+    """Yield a heat map of the first two axes for each protocol, with one scale of colours."""
+    across, up, *others = axes
     x, y = _labels(findings, across), _labels(findings, up)
     names = _point(findings)[across].axis, _point(findings)[up].axis
     panels = [
@@ -233,7 +234,7 @@ def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterato
         yield HeatMap(
             title=f"{label_of(metric, findings.plan)} over {names[0]} and {names[1]}"
             + (f": {protocol}" if len(panels) > 1 else ""),
-            caption=f"Mean of all runs{alike}."
+            caption=f"{_averaged(findings, others)}{alike}."
             + (" Framed: the best cell." if findings.answers else ""),
             across=category_axis(names[0], x),
             up=category_axis(names[1], y),
@@ -241,6 +242,12 @@ def _heat_maps(findings: Findings, metric: str, across: int, up: int) -> Iterato
             scale=scale,
             marked=_marked(findings, across, up, protocol),
         )
+
+
+def _averaged(findings: Findings, others: Sequence[int]) -> str:
+    """Return what each field of a heat map is the mean of."""
+    names = " and ".join(_point(findings)[axis].axis for axis in others)
+    return f"Mean of all runs, over all values of {names}" if others else "Mean of all runs"
 
 
 def _marked(findings: Findings, across: int, up: int, protocol: str) -> frozenset[tuple[int, int]]:

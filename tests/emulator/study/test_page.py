@@ -20,6 +20,7 @@ from emulator.study.screen import study_screen
 from .samples import pictures, plan_of, study_of, tasks_of
 
 MEMBERS = '[[vary]]\nname = "members"\nset = "group[billing].members"\nvalues = [2, 3]'
+WORK = '[[vary]]\nname = "work"\nset = "group[billing].work"\nvalues = ["1ms", "2ms"]'
 VARIED = {
     "curves": study_of(),
     "a grid": study_of(
@@ -29,6 +30,7 @@ VARIED = {
         ),
         more=MEMBERS,
     ),
+    "three axes": study_of(("seeds = 6", "seeds = 1"), more=f"{MEMBERS}\n\n{WORK}"),
     "one cell": study_of(
         ('values = ["500ms", "5s"]', 'values = ["5s"]'), ('"commits_sent"]', '"lost", "run_s"]')
     ),
@@ -68,6 +70,10 @@ def test_heat_maps_of_a_metric_share_one_scale(findings):
         by_metric.setdefault(each.title.split(":")[0], set()).add(each.scale)
 
     assert all(len(scales) == 1 for scales in by_metric.values())
+    points = [cell.settings.point for cell in findings.plan.cells]
+    varied = [axis for axis in zip(*points, strict=True) if len({each.label for each in axis}) > 1]
+    names = [axis[0].axis for axis in varied]
+    assert all(name in f"{each.title} {each.caption}" for name in names for each in maps)
 
 
 def test_the_best_cell_of_each_protocol_is_marked(findings):
