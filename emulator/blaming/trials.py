@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from statistics import mean, median
 
 from assignors.values import dataclass
@@ -131,7 +132,23 @@ def _searched(
     pairs = [(each, one) for one in kept for each in others]
     left_s = HAPPENED_S - len(possible) * first_s
     more = within(left_s, pairs, lambda pair: costs.run_s(pair[0].policy))
-    return _ranked([*found, *(runs.explained(case, *pair) for pair in more)])
+    for likely_one, happening in more:
+        if _least_distance(likely_one, happening) < _last_repeated(found):
+            found.append(runs.explained(case, likely_one, happening))
+        else:
+            runs.skip()
+    return _ranked(found)
+
+
+def _least_distance(likely: _Likely, happening: Happening) -> float:
+    """Return the distance that an explanation has at least: that of the commits before the incident."""
+    unusual = likely.policy.unusual
+    return (likely.distance - unusual) / 2 + unusual + happening.unusual
+
+
+def _last_repeated(found: Sequence[Explanation]) -> float:
+    """Return the distance of the last explanation that is played under all seeds; infinite: there are fewer."""
+    return _ranked(found)[REPEATED - 1].distance if len(found) >= REPEATED else inf
 
 
 def _repeated(
@@ -203,6 +220,10 @@ class _Runs:
         short = case.base_before | {"run_for": f"{case.quiet_us / SECOND:.3f}s"}
         return self._play(completed(short, policy, NOTHING, 0), 0)
 
+    def skip(self) -> None:
+        """Count a run that need not be played."""
+        self._report()
+
     def explained(self, case: Case, likely: _Likely, happening: Happening) -> Explanation:
         """Play a policy with a happening once; return how well it explains what was seen."""
         scenario = completed(case.base, likely.policy, happening, likely.onset_us, case.after_us)
@@ -224,14 +245,17 @@ class _Runs:
     def _play(self, scenario: Table, seed: int) -> Evidence:
         """Return what the logs of a run show."""
         played = run(_checked(scenario), seed=seed, polls=self._polls)
-        self._done += 1
-        if self._progress is not None:
-            self._progress(self._done, self.total)
+        self._report()
         seen = evidence_of(played.events, self._group, work_us_of(scenario))
         if self._polls:
             return seen
         pieces = sorted(taken_apart(seen.work), key=in_order)
         return replace(seen, work=tuple(pieces))
+
+    def _report(self) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self.total)
 
 
 def _checked(scenario: Table) -> Scenario:

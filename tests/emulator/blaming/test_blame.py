@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import emulator
+from emulator.blaming import trials
 from emulator.blaming.evidence import Evidence, Joined, Work, evidence_of, recorded
 from emulator.blaming.explanations import Explanation
 from emulator.blaming.happening import BUT_REFUSED, MID_BATCH, NOTHING, Happening
@@ -80,6 +81,20 @@ def test_the_cause_of_an_emulated_incident_is_among_the_first_three(name):
     first = [(each.policy.name, each.happening.name) for each in found.explanations[:3]]
 
     assert (policy, name) in first
+
+
+@pytest.mark.long
+@pytest.mark.soak
+def test_what_is_not_played_could_not_be_among_the_first(monkeypatch):
+    """The commits before the incident are a bound of what an explanation can fit."""
+    seen, total, done = played("sync", INCIDENTS["crash"][1]), [], []
+    bounded = blame_for(seen, SETUP, seeds=1, progress=lambda *each: total.append(each))
+    monkeypatch.setattr(trials, "REPEATED", 1_000)
+    whole = blame_for(seen, SETUP, seeds=1, progress=lambda *each: done.append(each))
+
+    assert bounded.explanations[:5] == whole.explanations[:5]
+    assert len(bounded.explanations) < len(whole.explanations)
+    assert total == done
 
 
 # -- captured runs, their cause hidden -------------------------------------------------------------
