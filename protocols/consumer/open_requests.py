@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from protocols.consumer.committing import first_error
 from protocols.consumer.requests import A
-from protocols.messages import OffsetToCommit
+from protocols.messages import Envelope, HeartbeatResponse, OffsetCommitResponse, OffsetToCommit
 from protocols.values import replace
 
 
@@ -41,4 +42,24 @@ def moved_offsets(
     """Return the offsets of a commit behind so many records more of each partition."""
     return tuple(
         [entry._replace(offset=entry.offset + records.get(entry.partition, 0)) for entry in offsets]
+    )
+
+
+def has_succeeded(response: Envelope, in_flight: Container[int]) -> bool:
+    """Return whether a response says that a heartbeat or commit *in_flight* has succeeded."""
+    body = response.body
+    if response.header.correlation_id not in in_flight:
+        return False
+    if type(body) is OffsetCommitResponse:
+        return not first_error(body)
+    return type(body) is HeartbeatResponse and not body.error
+
+
+def renumbered(responses: tuple[Envelope, ...], numbers: Mapping[int, int]) -> tuple[Envelope, ...]:
+    """Return responses that no thread has read, with the numbers that their requests have then."""
+    return tuple(
+        [
+            Envelope(header._replace(correlation_id=numbers[header.correlation_id]), body)
+            for header, body in responses
+        ]
     )

@@ -1,13 +1,13 @@
 """Heartbeats and commits without a response yet, where a period begins.
 
 In a large group some member always waits for its coordinator. Such a request is on its way, or its
-answer waits for the log, or is on its way. It is a part of the state of a run, and moves with it: its
-times, its offsets, and its correlation id.
+answer waits for the log, is on its way, or waits for a thread of the member to read it. It is a part
+of the state of a run, and moves with it: its times, its offsets, and its correlation id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -77,7 +77,7 @@ def relative(
     waiting = [header for host in hosts for header in host.coordinator.log.waiting()]
     back = {group: {tp: -at for tp, at in offsets.items()} for group, offsets in positions.items()}
     carried = _carried(world)
-    headers = [*waiting, *(message.envelope.header for _, message in carried)]
+    headers = [*waiting, *(message.envelope.header for _, message in carried), *_unread(world)]
     if {name_of(header.client, header.correlation_id) for header in headers} != open_names:
         return None
     as_next = partial(_as_next, numbers)
@@ -88,6 +88,14 @@ def relative(
             for when, message in carried
         ),
     )
+
+
+def _unread(world: World) -> Iterator[Header]:
+    """Yield the headers of the responses that members have not read."""
+    for process in world.consumers.everyone():
+        client: Any = process.client
+        if isinstance(client, ClassicClient):
+            yield from (response.header for response in client.state.inbox)
 
 
 def _appends_are_current(world: World) -> bool:

@@ -18,7 +18,13 @@ from protocols.consumer.classic.membership import timeout_us
 from protocols.consumer.classic.phases import OUTSIDE, App, CommittingSync, Outside
 from protocols.consumer.classic.state import Api, Beat, ClientState, Consumer, InFlight
 from protocols.consumer.fetching import Handed
-from protocols.consumer.open_requests import OpenRequest, Renumbered, moved_offsets
+from protocols.consumer.open_requests import (
+    OpenRequest,
+    Renumbered,
+    has_succeeded,
+    moved_offsets,
+    renumbered,
+)
 from protocols.consumer.reader import NEVER, NOTHING_ASKED
 from protocols.facts import CommitKind
 from protocols.messages import FetchResponse
@@ -230,8 +236,10 @@ def relative_state(
         beat=None,
         autocommit_us=0,
         app=OUTSIDE,
+        inbox=(),
         in_flight={},
         request_timer_us=None,
+        callbacks=(),
         reads=NOTHING_ASKED,
     )
     return (
@@ -248,13 +256,18 @@ def relative_state(
 
 
 def _relative_requests(state: ClientState, consumer: Consumer, now: int) -> tuple[object, ...]:
-    """Return the requests in flight, and the commit that commitSync waits for, without times."""
+    """Return the requests in flight, the commit that commitSync waits for, and unread responses.
+
+    Callbacks of commits that succeeded only run: how many there are is all that matters.
+    """
     app, following = state.app, state.reads.next_correlation_id
     back = {tp: -reading.position for tp, reading in consumer.positions.readings.items()}
     numbers = {number: number - following for number in state.in_flight}
     return (
         tuple(_moved_requests(state, -now, back, numbers).items()),
         _moved_app(app, -now, back, numbers),
+        renumbered(state.inbox, numbers),
+        [flight.kind for flight, _, _ in state.callbacks],
     )
 
 
@@ -291,10 +304,15 @@ def _moved_app(
 def moves_requests(state: ClientState) -> bool:
     """Return whether all requests in flight, and the call that waits, move with whole periods.
 
-    Heartbeats and commits do, and commitSync that waits for its first response. The time at which a
-    member notices that it was removed does not: it is the same whatever happens until then.
+    Heartbeats and commits do, also with a response that no thread has read, and commitSync that waits
+    for its first response. The time at which a member notices that it was removed does not: it is the
+    same whatever happens until then.
     """
     if state.beat is not None and state.beat.notices_us is not None:
+        return False
+    if any(error for _, _, error in state.callbacks):
+        return False
+    if not all(has_succeeded(each, state.in_flight) for each in state.inbox):
         return False
     app = state.app
     if isinstance(app, CommittingSync):
@@ -339,6 +357,7 @@ def moved_state(
         ),
         autocommit_us=commit_us,
         app=_moved_app(state.app, later_us, records, numbers.open),
+        inbox=renumbered(state.inbox, numbers.open),
         in_flight=_moved_requests(state, later_us, records, numbers.open),
         request_timer_us=None if timer_us is None else timer_us + later_us,
         reads=replace(reads, next_correlation_id=reads.next_correlation_id + numbers.more),

@@ -194,8 +194,8 @@ class Client:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether only records, a heartbeat or a commit can happen next."""
-        return self._calm and self.consumer.fetcher.connected and moves_requests(self.state)
+        """Whether only records, a heartbeat or a commit can happen next, or their responses be read."""
+        return self._settled and self.consumer.fetcher.connected and moves_requests(self.state)
 
     def renew(self) -> None:
         """Set the request timer to the earliest deadline of the requests that are in flight."""

@@ -30,6 +30,7 @@ SUMMED = {
         commit={"call": "sync"}, members=4, partitions=8, network={"latency": "15ms"}
     ),
     "asynchronous commits": world(commit={"call": "async", "when": "every", "every": "1s"}),
+    "responses that wait for the next poll": world(commit={"call": "async"}, work="8ms"),
     "partitions of different rates": world(skew=[1.0, 2.0, 0.5]),
     "commits behind processing": world(commit={"call": "sync", "off_by_one": True}),
     "a cut": world(fault=[{"cut": ["g-0", "brokers"], "at": "17s", "for": "4s"}]),
@@ -64,7 +65,12 @@ def hold_results_equal(document: dict) -> set[type]:
     return kinds
 
 
-ALSO_BRIEFLY = ("automatic commits", "commits in flight", "a coordinator that dies")
+ALSO_BRIEFLY = (
+    "automatic commits",
+    "commits in flight",
+    "responses that wait for the next poll",
+    "a coordinator that dies",
+)
 
 
 @pytest.mark.parametrize(
