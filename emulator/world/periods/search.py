@@ -149,6 +149,7 @@ class Periods:
             return False
         if self._shorts.is_missed_too_often():
             self._period = None
+            self._forget()
         return self._period is not None
 
     def _skip(self, state: State) -> None:
@@ -213,7 +214,7 @@ class Periods:
             self._due_us = self._shorts.ends_us(self._period, max(now, self._due_us))
             return self._until_period_us()
         if not self._marks:
-            return wanted_us or self._expected_us
+            return self._expected_us if wanted_us is None else self._shorts.next_us(wanted_us)
         if not self._is_early:
             return self._expected_us
         ends = [mark.state.at_us + self._expected_us - now for mark in self._marks]
@@ -232,6 +233,7 @@ class Periods:
         if disturbances != self._disturbances:
             self._period, self._disturbances = None, disturbances
             self._forget()
+            self._shorts.disturbed()
         return self._period
 
     def _off_grid(self, before: State, after: State) -> bool:

@@ -12,6 +12,12 @@ FAR = 20
 MAX_SKIPS = 10
 """The skips of short periods behind one of few periods with heartbeats: other requests end those early."""
 
+BEFORE_US = 1_000
+"""How long before the end of a skip, as a rule a heartbeat, a short period best ends.
+
+Members are elsewhere for some time after a heartbeat: a period that ends in that time is missed.
+"""
+
 MAX_MISSED = 5
 """The ends of a short period, one after the other, at which the run may be elsewhere."""
 
@@ -28,6 +34,12 @@ class ShortPeriods:
 
         self._missed = 0
         """How often the run was elsewhere at the end of a known one, one after the other."""
+
+        self._limit_us: int | None = None
+        """What ended the last skip of a short period happened then; None: none since a disturbance."""
+
+        self._is_moved = False
+        """Whether a short period has been searched for that ends just before such a limit."""
 
     @property
     def wanted_us(self) -> int | None:
@@ -50,11 +62,25 @@ class ShortPeriods:
         """Return whether one with heartbeats is searched for instead of this one."""
         return self.wanted_us is None and self.is_short(period)
 
+    def next_us(self, wanted_us: int) -> int:
+        """Return after which time a short period of that length is to begin."""
+        if self._limit_us is None:
+            return wanted_us
+        return wanted_us - (self._kernel.now - self._limit_us + BEFORE_US) % wanted_us
+
+    def disturbed(self) -> None:
+        """Note a disturbance: the heartbeats after it come at other times."""
+        self._limit_us, self._is_moved = None, False
+
     def is_missed_too_often(self) -> bool:
-        """Note that the run is elsewhere at the end of the known one; return whether that was too often."""
+        """Note that the run is elsewhere at the end of the known one; return whether that was too often.
+
+        The first time is: another point of the same period is better.
+        """
         self._missed += 1
-        if self._missed <= MAX_MISSED:
+        if self._is_moved and self._missed <= MAX_MISSED:
             return False
+        self._is_moved = True
         self._missed = 0
         return True
 
@@ -69,6 +95,7 @@ class ShortPeriods:
         """Note a skip; return whether short ones are searched for instead of the period skipped."""
         self._missed = 0
         if self.is_short(period):
+            self._limit_us = skip.ends_us
             self._skips_left -= 1
             return False
         if self.short_us is None or (skip.times >= FAR and not self._is_near):

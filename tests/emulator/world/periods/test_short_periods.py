@@ -90,6 +90,20 @@ def test_members_that_read_responses_in_their_next_poll_have_short_periods():
     assert 6 * quick.scheduled < whole.scheduled
 
 
+def test_a_short_period_ends_just_before_the_heartbeats():
+    """A member that works is elsewhere behind one: a second short period was played there each time."""
+    settings = {"heartbeat.interval.ms": 3_000, "session.timeout.ms": 45_000}
+    scenario = scenario_from(
+        often(work="150ms", rate="5/s", partitions=2, run_for="30s", **settings)
+    )
+    moved = play_whole(scenario, folding=True)
+    with patch.object(shorts.ShortPeriods, "next_us", lambda _, wanted_us: wanted_us):
+        beside = play_whole(scenario, folding=True)
+
+    assert moved.digest == beside.digest
+    assert moved.scheduled < beside.scheduled
+
+
 # -- random worlds -------------------------------------------------------------------------------
 
 OFTEN = ("sync", "sync", "async", "sync per record")
