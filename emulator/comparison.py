@@ -72,6 +72,8 @@ class Comparison:
     """The results of several variants under the same seeds; the first one is the baseline."""
 
     seeds: tuple[int, ...]
+    """The seeds of each variant, in order."""
+
     variants: tuple[VariantRuns, ...]
     """In the order of the call."""
 

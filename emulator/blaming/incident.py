@@ -24,6 +24,7 @@ class Explained:
     """The explanations of a real incident, the best first."""
 
     blame: Blame
+    """All explanations with their fit, and the figures of the logs that they were compared with."""
 
     def __repr__(self) -> str:
         """Return one line."""

@@ -86,6 +86,7 @@ class Verification:
     """The verdicts on captured runs."""
 
     verdicts: tuple[Verdict, ...]
+    """One for each captured run: its figures, or why it was skipped."""
 
     def __repr__(self) -> str:
         """Return one line with the number of runs inside, outside and skipped."""

@@ -74,8 +74,14 @@ class Audit:
     """A finished audit: its ledger and the checked expectations."""
 
     request: Request
+    """What was asked for: logs, columns, times, offsets."""
+
     ledger: AuditLedger
+    """The ranges that were reprocessed or lost, and sums by partition, cause and owners."""
+
     expectations: tuple[Expected, ...]
+    """Each bound of *expect*, with what was measured."""
+
     remarks: tuple[str, ...]
     """Remarks on what the audit does not count."""
 

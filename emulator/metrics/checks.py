@@ -54,6 +54,8 @@ class Expected:
     """The metric, perhaps with a statistic."""
 
     relation: str
+    """How the value is compared with the bound, such as ``<=``."""
+
     expected: float
     """The bound."""
 
@@ -62,6 +64,8 @@ class Expected:
     metric has no value in some run."""
 
     ok: bool
+    """Whether it holds."""
+
     message: str
     inconclusive: bool = False
     """Whether the run was too short to decide it; ``ok`` is then False."""

@@ -73,13 +73,19 @@ class Comparison:
     """The differences second minus first, seed by seed."""
 
     runs: int
+    """Number of seeds in which both settings have a value."""
+
     mean: Estimate
     median: Estimate
     less: int
     """Number of seeds in which the second setting had less."""
 
     equal: int
+    """Number of seeds without a difference."""
+
     more: int
+    """Number of seeds in which the second setting had more."""
+
     minimum: float
     maximum: float
 

@@ -59,9 +59,13 @@ class Finding:
     """A broken law or a warning."""
 
     law: Law
+    """Which invariant is violated, or which warning it is."""
+
     severity: Severity
     message: str
     event: int | None = None
+    """The id of the event at which it was found."""
+
     at_us: int | None = None
     times: int = 1
     """Number of occurrences; event and time are of the first."""

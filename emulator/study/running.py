@@ -56,10 +56,14 @@ class StudyResult:
     """The findings of a study, and where its rows are."""
 
     findings: Findings
+    """The answer and the tables of the report, as values."""
+
     folder: str | Path
     """The output: a folder, or the URI of one."""
 
     engine: Engine
+    """What played the runs: processes or Spark."""
+
     page: str | Path
     """The page with pictures."""
 
