@@ -242,7 +242,7 @@ class Shard:
         return {
             TopicPartition(topic, number): value.offset
             for topic, partitions in topics
-            for number, value in partitions.items()
+            for number, value in partitions.entries.items()  # in no order: it is looked up
         }
 
     def leaders_log(self) -> tuple[StoredLog, int]:

@@ -80,6 +80,9 @@ class Topics:
         self._described: dict[tuple[str, int], TopicDescription] = {}
         """The descriptions of topics since the last change, by name and broker."""
 
+        self._listed: tuple[tuple[TopicPartition, PartitionLog], ...] | None = None
+        """All partitions; None: they have changed since that was asked."""
+
         self._stale: dict[
             tuple[TopicPartition, int], tuple[tuple[PartitionLog, Belief], StaleLog]
         ] = {}
@@ -109,6 +112,7 @@ class Topics:
     def _extend(self, log: TopicLog, to: int, backlog: int, now: int) -> None:
         topic = log.topic
         self._described.clear()
+        self._listed = None
         for number in range(len(log.partitions), to):
             arrivals = arrivals_of(topic, number, to, self._seed, now)
             partition = TopicPartition(topic.name, number)
@@ -134,6 +138,7 @@ class Topics:
     def delete(self, name: str) -> TopicLog:
         """Remove a topic and return it."""
         self._described.clear()
+        self._listed = None
         return self.logs.pop(name)
 
     def find(self, tp: TopicPartition) -> PartitionLog | None:
@@ -200,13 +205,16 @@ class Topics:
         epochs = tuple(p.replicas.epoch_known_to(broker) for p in log.partitions)
         return TopicDescription(log.topic.name, log.topic_id, leaders, racks, epochs)
 
-    def partitions(self) -> list[tuple[TopicPartition, PartitionLog]]:
+    def partitions(self) -> tuple[tuple[TopicPartition, PartitionLog], ...]:
         """Return every partition of every topic, in order."""
-        return [
-            (TopicPartition(name, number), partition)
-            for name, log in sorted(self.logs.items())
-            for number, partition in enumerate(log.partitions)
-        ]
+        if self._listed is None:
+            listed = [
+                (TopicPartition(name, number), partition)
+                for name, log in sorted(self.logs.items())
+                for number, partition in enumerate(log.partitions)
+            ]
+            self._listed = tuple(listed)
+        return self._listed
 
 
 def arrivals_of(
