@@ -83,26 +83,31 @@ def time_axis(begin_ms: int, end_ms: int) -> Axis:
     """Return an axis of times since 1970 in milliseconds, labelled in UTC."""
     scale = TimeScale(begin_ms * 1_000, max(end_ms, begin_ms + 1) * 1_000, 1)
     ticks = [at_us // 1_000 for at_us in scale.ticks(7)]
-    is_long = end_ms - begin_ms > _DAY_MS
+    if end_ms - begin_ms > _DAY_MS:
+        digits = "minutes"
+    else:
+        digits = "milliseconds" if any(at % 1_000 for at in ticks) else "seconds"
     return Axis(
         "time (UTC)",
         begin_ms,
         max(end_ms, begin_ms + 1),
-        [(at, _time(at, is_long)) for at in ticks],
+        [(at, _time(at, digits)) for at in ticks],
     )
 
 
 _DAY_MS: Final = 86_400_000
 
 
-def _time(at_ms: int, is_long: bool) -> str:
+def _time(at_ms: int, digits: str) -> str:
     from datetime import UTC, datetime, timedelta  # noqa: PLC0415  only charts over time
 
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
     except OverflowError:  # outside the calendar, as times in a log may be
         return f"{at_ms} ms"
-    return f"{moment:%m-%d %H:%M}" if is_long else f"{moment:%H:%M:%S}"
+    if digits == "minutes":
+        return f"{moment:%m-%d %H:%M}"
+    return moment.time().isoformat(digits)
 
 
 class Point(NamedTuple):

@@ -51,11 +51,12 @@ def test_a_logarithmic_axis_has_equal_factors_at_equal_distances():
 
 
 def test_times_have_round_ticks():
-    """With the day where there are several."""
+    """With the day where there are several, and with parts of a second where a label would come twice."""
     minutes = [words for _, words in time_axis(0, 600_001).ticks]
 
     assert ["00:00:00", "00:02:00", "00:04:00", "00:06:00", "00:08:00", "00:10:00"] == minutes
     assert all(" " in words for _, words in time_axis(0, 3 * 86_400_000).ticks)
+    assert ["00:00:00.000", "00:00:00.500"] == [words for _, words in time_axis(0, 3_400).ticks][:2]
 
 
 def test_series_differ_in_more_than_colour():
