@@ -216,11 +216,11 @@ def _client_lines(answers: Answers) -> str:
     reset = 'settings.auto.offset.reset = "earliest"   # nothing is committed yet: "latest" skips the backlog'
     client = [] if answers.client == CLIENTS[0] else [f"client = {toml_value(answers.client)}"]
     commit = COMMITS_ITSELF if answers.commits_itself else COMMITS_AS_SET
-    framework = FRAMEWORK
+    framework = "" if client else FRAMEWORK
     if answers.framework:
         framework = f"framework = {toml_value(answers.framework)}   # as settings_from says"
         commit = COMMITS_AS_FRAMEWORK
-    return "\n".join([settings, reset, *client, framework, commit])
+    return "\n".join(filter(None, [settings, reset, *client, framework, commit]))
 
 
 def _backlog(answers: Answers) -> str:
