@@ -10,7 +10,9 @@ import emulator
 from emulator.loading import LoadedScenario, load_named
 from emulator.report.hints.verdicts import verdict_hints
 from emulator.scenario import catalogue
+from emulator.scenario.estimates import loads
 from emulator.scenario.estimates.loads import loads_of
+from emulator.scenario.resolution import topics_of
 from emulator.subjects import subject_of
 from emulator.verdicts.verdict import Verdict, VerdictId
 
@@ -205,6 +207,16 @@ def test_range_gives_one_member_the_extra_partition_of_each_topic():
     assert not overloaded(
         text, "group[billing].settings[partition.assignment.strategy]=cooperative-sticky"
     )
+
+
+def test_the_load_of_many_members_reads_the_topics_a_few_times(monkeypatch):
+    """It is known before every run, so it must not grow with the square of the members."""
+    calls = []
+    monkeypatch.setattr(loads, "topics_of", lambda *given: calls.append(1) or topics_of(*given))
+    (load,) = loads_of(emulator.loads(CRASH, overrides=["group[billing].members=200"]))
+
+    assert 200 == load.members
+    assert len(calls) < 10
 
 
 def overloaded(text: str, change: str) -> bool:
