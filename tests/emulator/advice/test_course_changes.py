@@ -22,7 +22,7 @@ from emulator.report.proposals import Effect
             "topic-recreated",
             "stop-before-recreation",
             (),
-            "better: lower lost; at the price of higher longest downtime",
+            "better: lower lost and refused commits; at the price of higher longest downtime",
         ),
         (
             "a5-two-applications-one-group",

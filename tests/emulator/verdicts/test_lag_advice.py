@@ -110,7 +110,7 @@ def test_a_queue_for_what_arrives_beside_a_slow_record_ends_the_lag():
     after = changed_by(advice, "larger-queue")
 
     assert "larger-queue" in {hint.id for hint in advice.hints}
-    assert VerdictId.OVERLOAD in problems(advice.run)
+    assert VerdictId.LAG_GROWS in problems(advice.run)
     assert not problems(after)
     assert after.metrics["backlog"] < 300 < advice.run.metrics["backlog"]
 
