@@ -22,7 +22,7 @@ from emulator.report.subject import (
 )
 from emulator.report.wording import duration
 from emulator.scenario import deploys
-from emulator.scenario.estimates.loads import Load, loads_of
+from emulator.scenario.estimates.loads import Load, loads_of, times_by_member
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import (
     BatchListener,
@@ -38,7 +38,6 @@ from emulator.scenario.resolution import (
     broker_settings,
     client_of,
     commit_policy,
-    concurrency,
     consumer_settings,
     deviations_in,
     matches_patterns,
@@ -285,15 +284,13 @@ def _work(group: Group, load: Load | None, scenario: Scenario) -> dict[str, Any]
     """Return the work of members on a record; by member only if it does not depend on the run."""
     work = {member.name: mean_us(work_of(group, member)) for member in group.members}
     times = {} if load is None else load.times
-    depends = group.work_by is not None and group.work_by.depends
-    at_a_time, _ = concurrency(group)
     usual_us = max([*work.values(), *times.values()])
     return {
         "queue": 0 if group.pool is None else group.pool.queue,
         "work_us": usual_us,
         "slowest_us": slowest_us(group, scenario, usual_us),
         "work_by_topic": times,
-        "work_by_member": {} if depends else {name: us / at_a_time for name, us in work.items()},
+        "work_by_member": times_by_member(group, load, work),
     }
 
 

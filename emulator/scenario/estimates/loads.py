@@ -191,6 +191,18 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
     )
 
 
+def times_by_member(
+    group: Group, load: Load | None, work: Mapping[str, float]
+) -> Mapping[str, float]:
+    """Return how long a record takes each member (us), with what slow and failing ones add if it is known."""
+    if group.work_by is not None and group.work_by.depends:
+        return {}
+    if load is not None:
+        return {name: US_PER_S / speed for name, speed in load.speeds.items()}
+    at_a_time, _ = concurrency(group)
+    return {name: us / at_a_time for name, us in work.items()}
+
+
 def _extra_us(
     group: Group, work: Mapping[str, float], rates: Mapping[str, float]
 ) -> dict[str, float]:

@@ -49,6 +49,14 @@ def test_json_has_the_capacity_of_every_group(tmp_path):
     assert answer["metrics"]["processed"] == sum(each["processed"] for each in members.values())
 
 
+def test_slow_records_keep_a_member_busy():
+    """The figure and the verdict on its growing lag say the same; twelve workers, of which most wait."""
+    out = rebalance("run", "s3-pool-slower-than-threads").out
+
+    assert ": each worked 29% of its time" in " ".join(out.split())
+    assert "billing-0 29% of its time" in out
+
+
 def test_a_backlog_without_a_fault_has_a_drain_time(tmp_path):
     """A producer that stops after half of the run."""
     text = CRASH[: CRASH.index("[[fault]]")]
