@@ -126,7 +126,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.blaming": PLAYED | LOGS | {"emulator.logs.importing"},
     "emulator.conformance": PLAYED
     | {"emulator.limits", "emulator.processes", "emulator.report", "emulator.tables"},
-    "emulator.capturing": PLAYED | {"emulator.versions"},
+    "emulator.capturing": PLAYED | {"emulator.output_files", "emulator.versions"},
     "emulator.study": PLAYED | FILES | {"emulator", "emulator.report"},
     "emulator.study.planning": PLAYED
     | {"emulator.comparison", "emulator.engines", "emulator.loading"}

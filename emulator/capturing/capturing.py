@@ -6,6 +6,7 @@ import importlib.util
 import json
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -20,6 +21,7 @@ from emulator.capturing.run import capture_run
 from emulator.capturing.temporary import remove_abandoned, temporary_folder
 from emulator.capturing.toolchain import MachineError, Toolchain, check_memory, prepare
 from emulator.errors import RefusedError, reason_of
+from emulator.output_files import LOCK, delete_temporary, only_writer
 from emulator.versions import KAFKA
 
 PACKAGES = {"confluent": "confluent_kafka", "aiokafka": "aiokafka", "kafkapython": "kafka"}
@@ -52,7 +54,8 @@ def capture(
 
     Existing runs are skipped, but not unusable ones; *redo_noisy*: nor noisy ones. *jobs*: the number of runs at a time, each on a cluster of its own. Runs are written to
     ``folder/EXPERIMENT/run-NUMBER``. Raises MachineError if the machine lacks something, before
-    anything is written.
+    anything is written, or if a run cannot be written; FolderInUseError if another process captures
+    one of the experiments into the folder.
     """
     _check_names(plans)
     shares = shares_of(list(missing(plans, folder, runs, redo_noisy=redo_noisy)), jobs)
@@ -64,14 +67,19 @@ def capture(
         len(shares) * (1 + max(plan.brokers for plan in wanted)),
         len(shares) * max(len(plan.members) for plan in wanted),
     )
-    _check_folders({folder / plan.name for plan in wanted})
-    remove_abandoned(say)
-    say(f"preparing Kafka {kafka}")
-    work = partial(_capture_share, prepare(kafka), folder)
-    if len(shares) == 1:
-        yield from work(shares[0], say)
-    else:
-        yield from capture_at_once(work, shares, say)
+    folders = {folder / plan.name for plan in wanted}
+    _check_folders(folders)
+    with ExitStack() as locks:
+        for each in sorted(folders):
+            locks.enter_context(only_writer(each, each.with_name(f".{each.name}{LOCK}")))
+            delete_temporary(each)
+        remove_abandoned(say)
+        say(f"preparing Kafka {kafka}")
+        work = partial(_capture_share, prepare(kafka), folder)
+        if len(shares) == 1:
+            yield from work(shares[0], say)
+        else:
+            yield from capture_at_once(work, shares, say)
 
 
 def shares_of(runs: Sequence[Todo], jobs: int) -> list[list[Todo]]:

@@ -21,16 +21,33 @@ from emulator.capturing.reading_traces import (
     commit_times_us,
     entries_of,
 )
+from emulator.capturing.toolchain import MachineError
+from emulator.errors import reason_of
+from emulator.output_files import beside, put
 from emulator.versions import KAFKA
 
 DUMP_S = 60
 
 
 def write_run(run: LiveRun, target: Path, log_sizes: Mapping[int, int]) -> None:
-    """Write all files of a run; the folder appears when it is complete."""
-    building = target.with_name(f".{target.name}.part")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
+    """Write all files of a run; the folder appears when it is complete.
+
+    Raises MachineError if it cannot be written; then nothing of it is left.
+    """
+    building = beside(target)
+    try:
+        building.mkdir()
+        _write_files(run, building, log_sizes)
+        put(target.parent / "scenario.json", _json(run.plan.as_json()))
+        shutil.rmtree(target, ignore_errors=True)
+        building.rename(target)
+    except OSError as error:
+        raise MachineError(f"{target}: the run cannot be written: {reason_of(error)}") from None
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _write_files(run: LiveRun, building: Path, log_sizes: Mapping[int, int]) -> None:
     traces = {
         each.name: entries_of(run.members.folder / f"{each.name}.jsonl")
         for each in run.members.incarnations
@@ -44,11 +61,8 @@ def write_run(run: LiveRun, target: Path, log_sizes: Mapping[int, int]) -> None:
     text = "".join(f"{line}\n" for line in lines)
     _pack(text.encode(), building / "coordinator.log.gz")
     _write_offsets_log(run, building)
-    _write_json(building / "meta.json", run.meta)
-    _write_json(building / "summary.json", _summary(run, traces))
-    _write_json(target.parent / "scenario.json", run.plan.as_json())
-    shutil.rmtree(target, ignore_errors=True)
-    building.rename(target)
+    (building / "meta.json").write_bytes(_json(run.meta))
+    (building / "summary.json").write_bytes(_json(_summary(run, traces)))
 
 
 def _summary(run: LiveRun, traces: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -131,5 +145,5 @@ def _pack(content: bytes, path: Path) -> None:
     path.write_bytes(gzip.compress(content, mtime=0))
 
 
-def _write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, indent=1) + "\n")
+def _json(value: object) -> bytes:
+    return json.dumps(value, indent=1).encode() + b"\n"

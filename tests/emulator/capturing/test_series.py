@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import keep_captures
-from emulator.capturing.capturing import missing
+from emulator.capturing import files
+from emulator.capturing.capturing import capture, missing
+from emulator.capturing.files import write_run as write
 from emulator.capturing.plan import Plan
+from emulator.capturing.toolchain import MachineError
+from emulator.output_files import FolderInUseError, only_writer
 
 PLAN = Plan(name="crash", brokers=3, topics=(), members=(), length_us=1)
 
@@ -43,6 +50,35 @@ def test_a_run_of_another_program_is_left_alone(tmp_path):
     (run / "summary.json").write_text("{}")
 
     assert [] == list(missing([PLAN], tmp_path, 1, redo_noisy=True))
+
+
+def test_an_experiment_has_one_capture_at_a_time(tmp_path):
+    """Two would delete each other's unfinished runs."""
+    folder = tmp_path / PLAN.name
+    with (
+        only_writer(folder, tmp_path / ".crash.lock"),
+        pytest.raises(FolderInUseError, match="another process is writing"),
+    ):
+        list(capture([PLAN], tmp_path))
+
+    assert [folder] == list(tmp_path.iterdir())
+
+
+def test_of_a_run_that_the_disk_has_no_room_for_nothing_is_left(tmp_path, monkeypatch):
+    """The message names the folder; an earlier run of the number stays."""
+
+    def write_half(run, folder, sizes):
+        (folder / "meta.json").write_bytes(b"{")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "_write_files", write_half)
+    earlier = write_run(tmp_path, 1)
+
+    with pytest.raises(MachineError, match="crash/run-1: the run cannot be written: No space"):
+        write(SimpleNamespace(plan=PLAN), earlier, {})
+
+    assert ["run-1", "scenario.json"] == sorted(path.name for path in earlier.parent.iterdir())
+    assert (earlier / "summary.json").exists()
 
 
 def test_quiet_runs_are_kept_before_noisy_ones_without_the_raw_segment(tmp_path, capsys):

@@ -59,6 +59,20 @@ def test_a_close_in_mid_batch_that_commits_the_batch_loses_the_rest():
     only(history, Cause.COMMITTED_AHEAD, 40, EntryKind.LOST)
 
 
+@pytest.mark.parametrize(("kind", "detail"), [("close", "in close()"), ("sync", "")])
+def test_a_loss_says_whether_the_commit_was_made_in_close(kind, detail):
+    """A commit ahead that the application made itself is no fault of close()."""
+    history = owner_at_work(100, 100)
+    commit = history.send("a", 150, processed=110, kind=kind)
+    history.accept("a", commit, 150)
+    history.work("a", 100, 110)
+    history.close("a", 110, "closed", position=150)
+    history.next_owner("b", 150, 160)
+    (entry,) = history.ledger().entries
+
+    assert entry.detail == detail
+
+
 def test_a_reset_to_the_latest_loses_unread_records():
     """A successor without a committed offset begins at the end of the log."""
     history = History()

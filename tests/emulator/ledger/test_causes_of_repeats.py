@@ -214,6 +214,21 @@ def test_a_lost_reply_to_a_durable_commit_avoids_duplicates():
     assert ledger.duplicates_avoided == 20
 
 
+@pytest.mark.parametrize(("acknowledged", "avoided"), [(100, 0), (90, 10)])
+def test_what_an_earlier_commit_acknowledged_is_not_avoided(acknowledged, avoided):
+    """The sender knows of the first of two commits, also if both are of one offset."""
+    history = owner_at_work()
+    first, second = history.send("a", acknowledged), history.send("a", 100)
+    history.accept("a", first, acknowledged)
+    history.accept("a", second, 100)
+    history.answer("a", first)
+    history.lose("a", second, "OffsetCommitResponse")
+    history.crash("a", 100)
+    history.next_owner("b", 100, 120)
+
+    assert history.ledger().duplicates_avoided == avoided
+
+
 def test_an_older_commit_over_a_newer_one_is_a_rewind():
     """The accepted commit that set the start lowered an earlier one."""
     history = owner_at_work()
