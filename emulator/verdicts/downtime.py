@@ -8,7 +8,14 @@ from typing import Final
 from emulator.metrics.group_figures import figures_of
 from emulator.report.wording import counted, duration
 from emulator.scenario.units import US_PER_S
-from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, longest_wait, wait_text
+from emulator.verdicts.verdict import (
+    Evidence,
+    Verdict,
+    VerdictId,
+    longest_wait,
+    longest_wait_for,
+    wait_text,
+)
 
 LONG_DOWNTIME_S: Final = 60
 
@@ -55,6 +62,7 @@ def _long_downtime(evidence: Evidence, long: dict[str, float]) -> Verdict:
     group = _group_of(evidence, worst)
     figures = figures_of(evidence.metrics, group)
     wait = longest_wait(evidence.facts, worst, long[worst])
+    longest = longest_wait_for(evidence.facts, worst)
     return Verdict(
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
@@ -66,7 +74,7 @@ def _long_downtime(evidence: Evidence, long: dict[str, float]) -> Verdict:
             "longest_s": long[worst],
             "rebalance_s": figures.rebalance_max_s,
             "unsynced": figures.unsynced,
-            "session_expired": wait is not None and wait.expired,
+            "session_expired": longest is not None and longest.expired,
         },
         group=group,
         problem=True,

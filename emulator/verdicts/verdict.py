@@ -131,19 +131,23 @@ def named(names: Sequence[str]) -> str:
 def longest_wait(facts: Facts, partition: str, downtime_s: float) -> Wait | None:
     """Return the longest wait of a rebalance that explains a downtime; None: none does.
 
-    *partition*, as metrics name it, had no owner for *downtime_s*: waits of its group count, of at
-    least half of that time.
+    *partition* had no owner for *downtime_s*: waits of its group count, of at least half of that time.
     """
+    longest = longest_wait_for(facts, partition)
+    if longest is None or longest.lasted_us / 1_000_000 < downtime_s / 2:
+        return None
+    return longest
+
+
+def longest_wait_for(facts: Facts, partition: str) -> Wait | None:
+    """Return the longest wait of a rebalance of a partition's group; *partition*: as metrics name it."""
     waits = [
         group.longest_wait
         for group in facts.groups
         if group.longest_wait is not None
         and ("/" not in partition or partition.startswith(f"{group.group}/"))
     ]
-    longest = max(waits, key=lambda wait: wait.lasted_us, default=None)
-    if longest is None or longest.lasted_us / 1_000_000 < downtime_s / 2:
-        return None
-    return longest
+    return max(waits, key=lambda wait: wait.lasted_us, default=None)
 
 
 def wait_text(wait: Wait | None) -> str:

@@ -99,14 +99,14 @@ def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Ite
     *is_sound*: members left for restarts only, not because they had died or dropped out in a loop.
     """
     groups = [(group, figures_of(metrics, group.id)) for group in subject.groups]
+    for group, _ in groups:
+        if group.new_ids:
+            yield given(STABLE_IDS, subject, group)
     for group, figures in groups:
         if _waits_for_sessions(group, figures):
             yield given(SHORTER_SESSION, subject, group)
     yield from _for_brokers(subject, metrics)
     yield from _for_starts(subject, metrics)
-    for group, _ in groups:
-        if group.new_ids:
-            yield given(STABLE_IDS, subject, group)
     for group, figures in groups:
         if came_late(group, figures):
             yield given(SESSION_ABOVE_RESTARTS, subject, group)

@@ -267,6 +267,8 @@ def test_advice_for_random_names_takes_stable_ones():
 
     assert trial.before[0]["downtime_max_s"] > 100
     assert trial.after[0]["downtime_max_s"] < 10
+    assert "stable-instance-ids" == advice.hints[0].id
+    assert "cooperative" not in {hint.id for hint in advice.hints}  # no poll ends those waits
 
 
 LATER = '{{ at = "2min", restart_after = "10s", {} }}, '
