@@ -230,7 +230,8 @@ def _facts(
         repeats_batches=isinstance(group.handler, BatchListener) and not group.handler.names_failed,
         commit_kinds=_commit_kinds(group, first),
         clients=clients,
-        can_cooperate=all(COOPERATIVE_STICKY in profile_of(c).assignors.values() for c in clients),
+        can_cooperate=group.offsets != "zookeeper"  # the consumer of Kafka 0.8
+        and all(COOPERATIVE_STICKY in profile_of(c).assignors.values() for c in clients),
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
         by_hand=tuple(each.name for each in group.members if each.assign is not None),
         has_id=group.offsets != "none",
@@ -241,6 +242,7 @@ def _facts(
         **_deviations(group, scenario),
         starts_us=tuple(sorted(m.start for m in group.members if isinstance(m.start, int))),
         grace_us=deploys.shortest_grace_us(group, scenario),
+        starts_again=deploys.starts_again(group, scenario),
         unfenced=group.offsets == "database" and not scenario.database.fenced,
         **_work(group, load, scenario),
         **_of_handler(group),

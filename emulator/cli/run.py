@@ -262,7 +262,7 @@ def _advised(
     as_json: bool,
 ) -> FinishedRun:
     """Return the report with trials of its proposals if they are wanted, and print them."""
-    if not report.proposals:
+    if not report.proposals and not (chosen.advise and not as_json):
         return report
     from emulator.cli.run_advice import advice_lines, with_trials
 

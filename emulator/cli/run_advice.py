@@ -67,7 +67,7 @@ def with_trials(
 
 
 def advice_lines(loaded: LoadedScenario, report: FinishedRun) -> Iterator[str]:
-    """Yield the trials of a run, or the command that makes them."""
+    """Yield the trials of a run, or the command that makes them, or that there is no change to try."""
     if report.trials:
         from emulator.report.screens.trials import trials_screen
 
@@ -78,3 +78,8 @@ def advice_lines(loaded: LoadedScenario, report: FinishedRun) -> Iterator[str]:
 
         cost = cost_of(loaded, report.proposals)
         yield from not_tried(report, cost.first_s, cost.longest_s)
+    else:
+        from emulator.report.proposal_wording import nothing_to_try
+
+        yield ""
+        yield from nothing_to_try(report, has_variants=bool(loaded.scenario.variant))

@@ -186,6 +186,16 @@ def not_tried(run: FinishedRun, cost_s: float, longest_s: float) -> Iterator[str
     yield from paragraph(text)
 
 
+def nothing_to_try(run: FinishedRun, *, has_variants: bool) -> Iterator[str]:
+    """Yield why no change is tried, and the command that plays the scenario's own variants."""
+    why = "the run has no hint, nothing in it calls for one"
+    if hints_of(run):
+        why = "no key of this scenario does what the hints recommend"
+    yield from paragraph(f"No change to try: {why}.")
+    if has_variants:
+        yield f"Its variants side by side: rebalance compare {run.subject.name}"
+
+
 def advice_document(run: FinishedRun) -> dict[str, Any]:
     """Return the hints of a run with their ids, and the changes that they recommend."""
     tried = {trial.proposal.title: trial for trial in run.trials}

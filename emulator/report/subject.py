@@ -151,6 +151,9 @@ class GroupFacts:
     starts_us: tuple[int, ...] = ()
     """When its members start that no act starts, the earliest first."""
 
+    starts_again: bool = False
+    """Whether members that were stopped start again."""
+
     grace_us: int | None = None
     """The shortest time that an act leaves its processes from SIGTERM to SIGKILL; None: none kills."""
 

@@ -105,6 +105,17 @@ def stops_of(group: Group, scenario: Scenario) -> Iterator[RollingRestart | Clos
             yield act
 
 
+def starts_again(group: Group, scenario: Scenario) -> bool:
+    """Return whether an act starts members again that a signal stopped, under the same names."""
+    at_first = {member.name for member in group.members if member.start != "by act"}
+    if any(isinstance(act, Start) and act.member in at_first for act in scenario.fault):
+        return True
+    return any(
+        isinstance(act, RollingRestart) or act.restart_after is not None
+        for act in stops_of(group, scenario)
+    )
+
+
 def shortest_grace_us(group: Group, scenario: Scenario) -> int | None:
     """Return the shortest time that a process has from SIGTERM to SIGKILL; None: none is killed.
 

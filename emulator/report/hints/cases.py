@@ -312,15 +312,18 @@ STAY_A_MEMBER = (
         lambda case: case.group.by_coordinator and too_slow(case),
     ),
 )
+
+
+def can_become_static(group: GroupFacts) -> bool:
+    """Return whether each member can get an instance id that it keeps: the consumer of Kafka 0.8 knows none."""
+    return not (group.static or group.names_change or group.offsets == "zookeeper")
+
+
 STATIC = Hint(
     "static-membership",
     "Set a group.instance.id for each member (static membership): a member that is back within "
     "{session.timeout.ms} keeps its partitions without a rebalance.",
-    lambda case: (
-        not case.group.static
-        and not case.group.names_change
-        and not case.verbs.isdisjoint(RESTARTS)
-    ),
+    lambda case: can_become_static(case.group) and not case.verbs.isdisjoint(RESTARTS),
 )
 
 

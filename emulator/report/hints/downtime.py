@@ -11,7 +11,7 @@ from emulator.metrics.group_figures import GroupFigures, figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.metrics.rebalances import reason_kind
 from emulator.report.hints.advice import given, with_values
-from emulator.report.hints.cases import COMMIT_STORED, SWITCH, GivenHint, Hint
+from emulator.report.hints.cases import COMMIT_STORED, SWITCH, GivenHint, Hint, can_become_static
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
 
@@ -130,9 +130,9 @@ RESTARTED = ("member left", "member added")
 
 def are_back(subject: Subject, group: GroupFacts, figures: GroupFigures) -> bool:
     """Return whether members left a group and joined again under their names, within a reasonable session."""
-    keeps_names = not (group.static or group.autoscaler or group.names_change)
+    may_be_kept = can_become_static(group) and group.starts_again and not group.autoscaler
     is_restarted = {*RESTARTED} <= figures.reasons
-    return is_restarted and keeps_names and _session_may_last(subject, group, figures)
+    return may_be_kept and is_restarted and _session_may_last(subject, group, figures)
 
 
 def _session_may_last(subject: Subject, group: GroupFacts, figures: GroupFigures) -> bool:

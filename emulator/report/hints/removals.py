@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from emulator.report.hints.advice import given
-from emulator.report.hints.cases import GivenHint, Hint
+from emulator.report.hints.cases import GivenHint, Hint, can_become_static
 from emulator.report.hints.lag import Given, now
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
@@ -40,7 +40,7 @@ def restarted(subject: Subject, verdicts: Iterable[Verdict]) -> Iterator[GivenHi
     for verdict in verdicts:
         if verdict.id is VerdictId.KILLED_IN_GROUP and verdict.numbers["restarted"]:
             group = subject.group(verdict.group)
-            if not (group.static or group.autoscaler or group.names_change):
+            if can_become_static(group) and not group.autoscaler:
                 yield given(TAKES_ITS_PLACE, subject, group)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from emulator.report.hints import removals as removal_hints
-from emulator.report.hints.cases import GivenHint
+from emulator.report.hints.cases import GivenHint, can_become_static
 from emulator.report.hints.lag import Given, lag_grows, now, overload
 from emulator.report.hints.of_verdicts import NEW_MEMBER, VERDICT_HINTS
 from emulator.report.subject import GroupFacts, Subject
@@ -205,7 +205,7 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
     rebalance_s = verdict.numbers.get("rebalance_s", 0)
     if rebalance_s < verdict.numbers["longest_s"] / 2 or verdict.numbers.get("session_expired"):
         return
-    if group.joins_s > rebalance_s / 2 and not (group.static or group.names_change):
+    if group.joins_s > rebalance_s / 2 and can_become_static(group):
         yield Given(
             "static-membership",
             f"Each rebalance takes {duration(group.joins_s)}, as the coordinator handles the JoinGroup "

@@ -24,3 +24,13 @@ def test_a_group_that_is_away_for_longer_than_any_session_gets_no_hint_on_instan
     _, report = reported(load_named("i2-weekend-down"), 0)
 
     assert "static-membership" not in {hint.id for hint in hints_of(report)}
+
+
+@pytest.mark.parametrize(
+    "name", ["p1-commits-between-two-rounds", "offsets-from-zookeeper-to-kafka"]
+)
+def test_ids_are_not_recommended_where_no_member_comes_back_or_its_consumer_knows_none(name):
+    """One member starts and another one closes; the consumer of Kafka 0.8 has no such setting."""
+    _, report = reported(load_named(name), 0)
+
+    assert {"static-membership", "cooperative"}.isdisjoint(hint.id for hint in hints_of(report))

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
-from contextlib import suppress
-from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -315,70 +309,6 @@ def test_members_without_partitions_are_named(tmp_path):
         " ".join(rebalance("run", written(tmp_path, spare, "spare.toml")).out.split())
     )
     assert "had no partition" not in rebalance("run", written(tmp_path, enough, "four.toml")).out
-
-
-def test_advise_tries_changes_and_prints_how_to_make_them(tmp_path):
-    """By default they are named; --no-advise names none."""
-    path = written(tmp_path)
-    tried = rebalance("run", path, "--advise", "--seeds", "2", "--jobs", "1").out
-    named = rebalance("run", path).out
-    without = rebalance("run", path, "--no-advise").out
-
-    assert "Changes tried\n| change" in tried
-    assert "Means of the same 2 seeds, 0 to 1, without → with each change alone." in tried
-    assert "      --set 'group[billing].settings[auto.commit.interval.ms]=1000'" in tried
-    assert "To try commit-more-often" in " ".join(named.split())
-    assert "To try" not in without
-
-
-def on_terminal(*arguments: object) -> str:
-    """Return what the command prints on a terminal."""
-    ours, terminal = pty.openpty()
-    command = [sys.executable, "-m", "emulator", *map(str, arguments)]
-    with subprocess.Popen(command, stdout=terminal, stderr=subprocess.DEVNULL) as process:
-        os.close(terminal)
-        pieces = []
-        with suppress(OSError):  # the end of a terminal on Linux
-            while piece := os.read(ours, 65_536):
-                pieces.append(piece)
-        os.close(ours)
-    assert process.returncode == 0
-    return b"".join(pieces).decode()
-
-
-def test_cheap_changes_are_tried_on_a_terminal_without_being_asked_for(tmp_path):
-    """With the seed of the run alone; not with ``--no-advise``."""
-    path = written(tmp_path)
-    tried, without = on_terminal("run", path), on_terminal("run", path, "--no-advise")
-
-    assert "Changes tried" in tried
-    assert "Seed 0 alone, without → with each change alone" in tried
-    assert "Changes tried" not in without
-
-
-@pytest.mark.parametrize(("cheap_s", "tried"), [(1.0, True), (1e-3, False)])
-def test_changes_that_take_longer_are_named_on_a_terminal(tmp_path, monkeypatch, cheap_s, tried):
-    """With the command that tries them."""
-    terminal = SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("emulator.cli.run_advice.sys", terminal)
-    monkeypatch.setattr("emulator.advice.cost.CHEAP_S", cheap_s)
-    out = rebalance("run", written(tmp_path)).out
-
-    assert tried == ("Changes tried" in out)
-    assert tried == ("To try commit-more-often" not in out)
-
-
-def test_json_has_changes_with_trials_if_they_are_asked_for(tmp_path):
-    """With the options that play them."""
-    path = written(tmp_path)
-    advice = rebalance("run", path, "--json", "--seed", "3").document["advice"]
-    tried = rebalance("run", path, "--json", "--seeds", "1", "--advise").document["advice"]
-
-    (change, *_) = advice["changes"]
-    assert change["trial"] is None
-    assert {"id", "text", "group", "causes", "records", "page"} == advice["hints"][0].keys()
-    assert [0] == tried["changes"][0]["trial"]["seeds"]
-    assert ["group[billing].settings[auto.commit.interval.ms]=1000"] == change["set"]
 
 
 def test_one_seed_of_several_is_named_as_one(tmp_path):
