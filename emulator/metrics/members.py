@@ -133,3 +133,26 @@ def _removal(event: ev.Event, group: str, consumer: str, reason: str) -> Row:
 def _by_reason(rows: Iterable[Row]) -> dict[str, Number]:
     counts = Counter[str](row["reason"] for row in rows)
     return {**dict(sorted(counts.items()))}
+
+
+def busy_shares(
+    tables: Mapping[str, Mapping[str, Number]],
+    times_us: Mapping[str, float],
+    times_by_topic_us: Mapping[tuple[str, str], float],
+) -> dict[str, float]:
+    """Return the share of its running time that each member worked on records, from a run's *tables*.
+
+    *times_us*: of a record, by member. *times_by_topic_us*: by member and topic, where they differ.
+    """
+    hours, processed = tables["member_hours.by_member"], tables["processed.by_member"]
+    worked_us = {name: processed.get(name, 0) * us for name, us in times_us.items()}
+    by_topic = tables["processed.by_member_and_topic"]
+    if times_by_topic_us and by_topic:
+        worked_us = dict.fromkeys(times_us, 0.0)
+        for (name, topic), us in times_by_topic_us.items():
+            worked_us[name] += by_topic.get(f"{name}/{topic}", 0) * us
+    return {
+        name: min(seconds(round(us)) / (hours[name] * HOUR_S), 1.0)
+        for name, us in worked_us.items()
+        if hours.get(name)
+    }

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from emulator.metrics.members import busy_shares
 from emulator.metrics.metrics import Metrics
 from emulator.report.subject import FinishedRun, GroupFacts
 from emulator.report.wording import counted, duration, figure
-from emulator.verdicts.lag import worked_us
 from emulator.verdicts.verdict import named
 
 HIGH_LOAD = 0.7
@@ -26,22 +26,6 @@ LONG_DRAIN_S = 10.0
 LARGE_BACKLOG = 100
 """Shorter start-ups, and shorter or smaller backlogs, are not shown."""
 
-HOUR_S = 3_600
-
-
-def busy_shares(group: GroupFacts, metrics: Metrics) -> dict[str, float]:
-    """Return the share of its running time that each member of a group was busy."""
-    hours, processed = (metrics.tables[name] for name in ("member_hours.by_member", PROCESSED))
-    worked = {name: processed.get(name, 0) * us for name, us in group.work_by_member.items()}
-    topics = metrics.tables["processed.by_member_and_topic"]
-    if group.work_by_topic and topics:
-        worked = {name: worked_us(topics, name, group.work_by_topic) for name in worked}
-    return {
-        name: min(work_us / 1_000_000 / (hours[name] * HOUR_S), 1.0)
-        for name, work_us in worked.items()
-        if hours.get(name)
-    }
-
 
 PROCESSED = "processed.by_member"
 
@@ -52,7 +36,7 @@ def capacity_document(run: FinishedRun) -> list[dict[str, Any]]:
 
 
 def _document(group: GroupFacts, metrics: Metrics) -> dict[str, Any]:
-    busy = busy_shares(group, metrics)
+    busy = busy_shares(metrics.tables, group.work_by_member, group.work_by_topic)
     idle = metrics.tables["member_idle.by_member"]
     return {
         "group": group.id,
@@ -86,7 +70,7 @@ def capacity_lines(run: FinishedRun) -> Iterator[tuple[str, str]]:
 
 def _of_group(group: GroupFacts, metrics: Metrics) -> Iterator[tuple[str, str]]:
     load = group.arrival_per_s / group.capacity_per_s if group.capacity_per_s else 0.0
-    busy = busy_shares(group, metrics)
+    busy = busy_shares(metrics.tables, group.work_by_member, group.work_by_topic)
     least, most = min(busy.values(), default=0.0), max(busy.values(), default=0.0)
     hot = [f"{row['partition']} ({row['share']:.0%})" for row in _hot(group.id, metrics)]
     uneven = most >= BUSY and (hot or most > UNEVEN * least)

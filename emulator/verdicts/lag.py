@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from emulator.metrics.members import busy_shares
 from emulator.report.wording import counted, duration, figure
 from emulator.scenario.estimates.loads import Load
 from emulator.scenario.units import US_PER_S
 from emulator.verdicts.facts import GroupEnd
 from emulator.verdicts.group import Growth, Stalled
 from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, slow_record_text
-
-HOUR_S: Final = 3_600
 
 
 def lag_problems(evidence: Evidence) -> Iterator[Verdict]:
@@ -268,29 +267,6 @@ def _worked(busy: Mapping[str, float]) -> str:
 
 
 def _busy(evidence: Evidence, load: Load) -> dict[str, float]:
-    """Return the share of its running time that each member worked."""
-    tables = evidence.metrics.tables
-    hours, processed = tables["member_hours.by_member"], tables["processed.by_member"]
-    if load.depends:
-        return {}
-    if load.times:
-        topics = tables["processed.by_member_and_topic"]
-        worked = {n: worked_us(topics, n, load.times) / US_PER_S for n in load.speeds}
-    else:
-        worked = {name: processed.get(name, 0) / speed for name, speed in load.speeds.items()}
-    return {
-        name: min(seconds / (hours[name] * HOUR_S), 1.0)
-        for name, seconds in worked.items()
-        if hours.get(name)
-    }
-
-
-def worked_us(
-    processed: Mapping[str, int | float], member: str, times: Mapping[tuple[str, str], float]
-) -> float:
-    """Return how long a member worked (us); *processed*: by member and topic, *times*: of a record."""
-    return sum(
-        processed.get(f"{member}/{topic}", 0) * us
-        for (name, topic), us in times.items()
-        if name == member
-    )
+    """Return the share of its running time that each member worked; nothing if work depends on the run."""
+    times_us = {name: US_PER_S / speed for name, speed in load.speeds.items()}
+    return {} if load.depends else busy_shares(evidence.metrics.tables, times_us, load.times)
