@@ -54,7 +54,7 @@ between = ["8s", "10s"]
 STUDY = """
 title = "how often to commit?"
 scenario = "scenario.toml"
-seeds = 24
+seeds = 12
 metrics = ["reprocessed", "takeover_first_s"]
 [[vary]]
 name = "commit interval"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
@@ -26,6 +27,19 @@ os.environ.setdefault("REBALANCE_PROGRESS", "off")
 # Reports are as wide as in a file, whatever the terminal; workers of xdist have 80 columns.
 os.environ["COLUMNS"] = str(WIDTH)
 os.environ.pop("FORCE_COLOR", None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all long cases of a test but every n-th to the soaks where it is marked ``one_of(n)``."""
+    cases = Counter[str]()
+    for item in items:
+        mark, is_long = item.get_closest_marker("one_of"), item.get_closest_marker("long")
+        if mark is not None and is_long is not None:
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % mark.args[0]:
+                item.add_marker("soak")
+            cases[test] += 1
 
 
 def pytest_collection_finish() -> None:

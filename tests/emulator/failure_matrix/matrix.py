@@ -68,7 +68,7 @@ _MARKS = (
         "seed",
         [
             0,
-            pytest.param(1, marks=pytest.mark.long),
+            pytest.param(1, marks=(pytest.mark.long, pytest.mark.soak)),
             pytest.param(2, marks=(pytest.mark.long, pytest.mark.soak)),
         ],
     ),
