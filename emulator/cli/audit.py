@@ -181,7 +181,8 @@ def audit(
     -o writes entries.parquet, partitions.parquet, audit.json (the output of --json) and
     manifest.json after all is complete. It replaces an earlier audit in DIR, and nothing else.
 
-    --html writes one page that opens without a network, with the affected partitions over time.
+    --html writes one page that opens without a network, with the affected partitions over time and
+    what the logs show of each entry, in order of time.
 
     --json prints one line, one JSON object: audit (the options), group, rows, late, processed,
     distinct, reprocessed, lost, unread, by_cause, by_owners, ledger, partitions, expectations.

@@ -27,6 +27,7 @@ from emulator.engines import (
 from emulator.errors import RefusedError, reason_of
 from emulator.input_files import each_path
 from emulator.logs.audit import passes
+from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.ledger import (
     AuditLedger,
     check,
@@ -90,6 +91,12 @@ class Audit:
 
     run: RunEvents | None = None
     """The events of the run, if the logs are such."""
+
+    played: Played | None = None
+    """The ledger of that run, with the evidence of its entries."""
+
+    committed: Committed | None = None
+    """The commits and assignments of the group, if its offsets log was given."""
 
     @property
     def ok(self) -> bool:
@@ -165,7 +172,12 @@ class Audit:
         )
 
         content = AuditContent(
-            logs=self.request.logs, ledger=self.ledger, screen=list(self.lines()), run=self.run
+            logs=self.request.logs,
+            ledger=self.ledger,
+            screen=list(self.lines()),
+            log=self.committed,
+            run=self.run,
+            played=self.played,
         )
         return audit_page(content)
 
@@ -232,8 +244,10 @@ def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:
         parsed = parse_request(request)
         chosen = engine_for(request, parsed)
         with _opened(chosen, request, parsed, progress) as opened:
+            played = None
             if isinstance(opened, RunEvents):
-                ledger, notes = _of_run(opened, request, parsed, progress)
+                played = Played(opened, parsed.terms.end_us, _progress_of(opened.rows, progress))
+                ledger, notes = _of_run(opened, played, request, parsed)
             else:
                 ledger, notes = _of_log(opened, parsed)
     except AuditError as error:
@@ -245,6 +259,8 @@ def run_audit(request: Request, *, progress: OnProgress | None = None) -> Audit:
         remarks=tuple(notes),
         engine=chosen.words,
         run=opened if isinstance(opened, RunEvents) else None,
+        played=played,
+        committed=parsed.committed,
     )
     if request.output is not None:
         done.write(request.output)
@@ -260,7 +276,7 @@ def _of_log(engine: passes.Engine, parsed: Parsed) -> tuple[AuditLedger, Iterabl
 
 
 def _of_run(
-    run: RunEvents, request: Request, parsed: Parsed, progress: OnProgress | None
+    run: RunEvents, played: Played, request: Request, parsed: Parsed
 ) -> tuple[AuditLedger, Iterable[str]]:
     """Return the ledger of the events of a run, and remarks."""
     given = {
@@ -269,7 +285,6 @@ def _of_run(
         "commits": request.commits,
     }
     group = parsed.committed.group if parsed.committed is not None else request.group
-    played = Played(run, parsed.terms.end_us, _progress_of(run.rows, progress))
     ledger = audit_run(run, played, group)
     return ledger, notes_on(played, ledger.group, [name for name in given if given[name]])
 

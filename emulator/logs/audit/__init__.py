@@ -12,7 +12,9 @@ module                 what it does
 ``partitions``         the accounts of one partition, computed as those of a run
 ``commits``            the history of a group; ``committed`` reads it from an offsets log
 ``causes``, ``ledger`` causes, entries, expectations
-``screen``, ``output`` the report, the JSON document, the folder
+``sequence``           what the logs show of an entry, in order of time
+``screen``, ``page``   the report, on a terminal and as HTML
+``output``             the JSON document, the folder
 ====================== ==========================================================================
 
 All modules are functions of plain values; one process or Spark

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import emulator
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.ledger.entries import EntryKind
+from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.logs.audit.causes import AuditCause
 from emulator.logs.audit.columns import shown as shown_time
+from emulator.logs.audit.commits import Committed
 from emulator.logs.audit.ledger import AuditEntry, AuditLedger
-from emulator.logs.audit.run_events import RunEvents
+from emulator.logs.audit.ranges import PartitionName
+from emulator.logs.audit.run_events import Played, RunEvents
+from emulator.logs.audit.sequence import sequence_of
+from emulator.report.event_wording import link_text
+from emulator.report.explain import explain
 from emulator.report.pages.history import GroupHistory, Historian, History, Span
 from emulator.report.pages.marks import Mark, anchor_of, words_of
 from emulator.report.pages.page import (
     Cell,
     EntryDetails,
+    EventLine,
     Figure,
     Number,
     Page,
@@ -32,9 +38,22 @@ from emulator.report.pages.thinning import largest
 from emulator.report.pages.timeline import View, draw_timeline
 from emulator.report.wording import counted
 
+Sequences = Mapping[str, Sequence[EventLine]]
+"""What led to entries, by their names."""
+
 MAX_GROUPS: Final = 4
 MAX_PARTITIONS: Final = 200
 MAX_ENTRIES: Final = 200
+MAX_EXPLAINED: Final = 24
+"""Entries of a run with every event that explains them; the others show their evidence."""
+
+MAX_EVENTS: Final = 400_000
+"""Events that are held in memory to explain entries; of a run with more the evidence is shown."""
+
+ONLY_WORK: Final = (
+    "The processing log shows who worked when; commits and assignments are in the offsets log of the "
+    "group (--commits)."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +65,14 @@ class AuditContent:
     screen: Sequence[str]
     """The report as on a terminal."""
 
+    log: Committed | None = None
+    """What the group committed, if that is known."""
+
     run: RunEvents | None = None
     """The events of the run, if the log is such."""
+
+    played: Played | None = None
+    """The ledger of such a run, with the evidence of its entries."""
 
 
 def audit_page(content: AuditContent) -> str:
@@ -62,7 +87,7 @@ def audit_page(content: AuditContent) -> str:
             facts=" | ".join([named, counted(ledger.rows, "row"), *group, version]),
             answer=[_answer(ledger)],
             numbers=_numbers(ledger),
-            parts=[*_timeline(content), *_causes(ledger), *_entries(ledger)],
+            parts=[*_timeline(content), *_causes(ledger), *_entries(content)],
             text="\n".join(content.screen),
         )
     )
@@ -200,11 +225,17 @@ def _causes(ledger: AuditLedger) -> Iterator[Part]:
         yield Part(title="Causes", anchor="causes", tables=tables)
 
 
-def _entries(ledger: AuditLedger) -> Iterator[Part]:
+def _entries(content: AuditContent) -> Iterator[Part]:
+    ledger = content.ledger
     if not ledger.entries:
         return
     shown, left_out = largest(ledger.entries, MAX_ENTRIES, lambda entry: entry.count)
     facts = f"The {len(shown)} largest of {len(ledger.entries):,} entries." if left_out else ""
+    if content.run is not None and content.played is not None:
+        sequences, note = _of_run(content.run, content.played.ledger, shown), ""
+    else:
+        sequences = _of_logs(content, shown)
+        note = "" if content.log else ONLY_WORK
     head = ("entry", "what", "partition", "offsets", "records", "cause")
     rows = [
         (
@@ -222,11 +253,11 @@ def _entries(ledger: AuditLedger) -> Iterator[Part]:
         anchor="ledger",
         facts=facts,
         tables=[Table(caption="Ranges of records, each with one cause", rows=[head, *rows])],
-        entries=list(map(_details, shown)),
+        entries=[_details(entry, sequences[entry.id], note) for entry in shown],
     )
 
 
-def _details(entry: AuditEntry) -> EntryDetails:
+def _details(entry: AuditEntry, lines: Sequence[EventLine], note: str) -> EntryDetails:
     detail = f" ({entry.detail})" if entry.detail else ""
     facts = [("offsets", f"{entry.first}..{entry.last}"), ("cause", f"{entry.cause}{detail}")]
     sides = (
@@ -243,5 +274,45 @@ def _details(entry: AuditEntry) -> EntryDetails:
         anchor=anchor_of(entry.id),
         title=words_of(*mark[:4], mark.cause),
         facts=facts,
-        lines=(),
+        lines=lines,
+        note=note,
     )
+
+
+# -- sequences ---------------------------------------------------------------------------------
+
+
+def _of_logs(content: AuditContent, entries: Sequence[AuditEntry]) -> Sequences:
+    """Return what the processing log, and the offsets log, show of entries."""
+    parts = {part.name: part for part in content.ledger.partitions}
+    return {
+        entry.id: [
+            EventLine(_moment(each.at_us), each.text, each.is_evidence)
+            for each in sequence_of(
+                entry, parts[PartitionName(entry.topic, entry.partition)], content.log
+            )
+        ]
+        for entry in entries
+    }
+
+
+def _of_run(run: RunEvents, ledger: Ledger, entries: Sequence[AuditEntry]) -> Sequences:
+    """Return the events that explain the largest entries of a run, and the evidence of the others."""
+    largest_, _ = largest(entries, MAX_EXPLAINED, lambda entry: entry.count)
+    few = run.rows is not None and run.rows <= MAX_EVENTS
+    events, begin_us = list(run) if few else [], run.begin_us
+    chosen = {entry.id for entry in largest_} if few else set()
+
+    def lines(entry: Entry) -> Iterator[tuple[int, str, bool]]:
+        if entry.id in chosen:
+            yield from ((line.at_us, line.text, line.shown) for line in explain(entry, events))
+        else:
+            yield from ((link.at_us, link_text(link), True) for link in entry.chain)
+
+    return {
+        entry.id: [
+            EventLine(_moment(begin_us + at_us), text, is_evidence)
+            for at_us, text, is_evidence in lines(ledger.entry(entry.id))
+        ]
+        for entry in entries
+    }
