@@ -164,7 +164,11 @@ class DowntimeMeter:
         return longest(max(s.complete_us - s.began_us, 0) for s in self._starts.values())
 
     def _add_unassigned(self) -> None:
-        """Add the partitions that came later to topics that groups read, and were never assigned."""
+        """Add the partitions of topics that groups read that no assignment ever had.
+
+        Those that an assignor leaves out, and those that came later. A group that was never stable has
+        consumers that choose their partitions: only what came later can be missed.
+        """
         read = {(group, partition.topic) for group, partition in self._states}
         for group, topic in sorted(read | self._subscribed_us.keys()):
             start = self._starts[group]
@@ -174,7 +178,7 @@ class DowntimeMeter:
             for number in range(size):
                 key = group, TopicPartition(topic, number)
                 is_later = self._created_us(key[1]) > start.measured_from_us
-                if is_later and key not in self._ended:
+                if (is_later or start.stable) and key not in self._ended:
                     self._state_of(key)
 
     def _without_owner(self) -> Iterator[Row]:

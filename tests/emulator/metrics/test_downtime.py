@@ -13,7 +13,7 @@ from .meters import read
 def running():
     """Consumers a and b; a owns orders-0 from 0.004 s on, when the group is first stable."""
     history = History()
-    history.topic()
+    history.topic(starts=(0,))
     history.start("a", "b")
     history.stable(1, (("a", (P0,)), ("b", ())))
     history.now_us -= 1_000
@@ -187,3 +187,28 @@ def test_a_partition_that_never_has_an_owner_is_down_from_the_first_assignment()
     history.wait(7)
 
     assert 7 < read(DowntimeMeter(), history).tables["downtime.by_partition"]["orders-1"]
+
+
+def test_a_partition_that_the_assignor_leaves_out_is_down_from_the_first_assignment():
+    """No assignment has it, and it has no event of its own."""
+    history = History()
+    history.topic()
+    history.start("a")
+    history.stable(1, (("a", (P0,)),))
+    history.open("a", P0)
+    history.wait(7)
+    reading = read(DowntimeMeter(), history)
+
+    assert 7 < reading.tables["downtime.by_partition"]["orders-1"]
+    assert ["orders-1"] == [row["partition"] for row in reading.listings["without_owner"]]
+
+
+def test_partitions_that_nobody_chooses_are_not_missed():
+    """Consumers that assign their partitions themselves form no group."""
+    history = History()
+    history.topic()
+    history.start("a")
+    history.open("a", P0)
+    history.wait(7)
+
+    assert {"orders-0": 0} == read(DowntimeMeter(), history).tables["downtime.by_partition"]
