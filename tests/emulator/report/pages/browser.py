@@ -48,17 +48,25 @@ def open_page(path: Path, *expressions: str, width: int = 1_280, scheme: str = "
 
     ``press Tab`` and ``press Enter`` are keys instead of expressions.
     """
+    profile = path.parent / "profile"
+    return open_address(path.as_uri(), *expressions, profile=profile, width=width, scheme=scheme)
+
+
+def open_address(
+    address: str, *expressions: str, profile: Path, width: int = 1_280, scheme: str = "light"
+) -> Opened:
+    """Do the same for an address; *profile*: a folder for files of the browser."""
     if CHROMIUM is None or NODE is None:
         pytest.skip(
             "chromium or node is not installed (make browser): the page is not opened in a browser"
         )
     request = {
         "chromium": CHROMIUM,
-        "page": path.as_uri(),
+        "page": address,
         "expressions": expressions,
         "width": width,
         "scheme": scheme,
-        "profile": str(path.parent / "profile"),
+        "profile": str(profile),
     }
     done = subprocess.run(
         [NODE, "--experimental-websocket", DRIVER],
