@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from assignors.values import dataclass
 from emulator.report.pages.drawing import (
+    LINE,
     MARKERS,
     WIDTH,
     Attributes,
@@ -21,7 +22,9 @@ from emulator.report.pages.drawing import (
     element,
     figure_of,
     fill_of,
+    name_labels,
     number,
+    shown_at,
     stretched,
     text,
     tick_labels,
@@ -205,7 +208,8 @@ def draw_plot(plot: Plot) -> Chart:
     place = x_of, y_of
     words = dict(plot.y.ticks)
     lines, labels = value_axis([at for at, _ in plot.y.ticks], y_of, lambda at: words[at])
-    drawn = [lines, *horizontal_axis(plot.x, x_of)]
+    axis, below = horizontal_axis(plot.x, x_of)
+    drawn = [lines, *axis]
     for begin, end in plot.bands:
         shape = {"x": across(x_of(begin)), "width": across(max(x_of(end) - x_of(begin), 1))}
         drawn.append(element("rect", class_="rebalance", y=ABOVE, height=HEIGHT, **shape))
@@ -215,15 +219,20 @@ def draw_plot(plot: Plot) -> Chart:
         drawn.append(element("line", x1=0, x2="100%", y1=y, y2=y, class_="bound"))
     titles = vertical_title(plot.y.title)
     return chart_of(
-        plot.title, plot.caption, titles + labels, "".join(drawn), legend_of(plot.series)
+        plot.title, plot.caption, titles + labels, "".join(drawn), legend_of(plot.series), below
     )
 
 
 def chart_of(
-    heading: str, caption: str, labels: str, drawn: str, legend: Sequence[tuple[str, str]]
+    heading: str,
+    caption: str,
+    labels: str,
+    drawn: str,
+    legend: Sequence[tuple[str, str]],
+    below: float,
 ) -> Chart:
-    """Return a chart of the size that all have; *labels* and *drawn*: SVG of its two parts."""
-    parts = figure_of(labels, drawn, ABOVE + HEIGHT + BELOW, heading)
+    """Return a chart; *labels* and *drawn*: SVG of its two parts, *below*: the height of its axis."""
+    parts = figure_of(labels, drawn, ABOVE + HEIGHT + below, heading)
     return Chart(heading, caption, *parts, legend)
 
 
@@ -234,15 +243,27 @@ def vertical_title(words: str) -> str:
     return text(14, ABOVE + HEIGHT / 2, words, **place)
 
 
-def horizontal_axis(axis: Axis, x_of: Callable[[float], float]) -> Iterator[str]:
-    """Yield ticks and title of a horizontal axis; labels that would overlap are left out."""
+def horizontal_axis(axis: Axis, x_of: Callable[[float], float]) -> tuple[list[str], float]:
+    """Return ticks and title of a horizontal axis, and its height.
+
+    Names are on several lines where they would overlap; of values some are left out.
+    """
     y = ABOVE + HEIGHT
-    yield element("line", x1=0, x2="100%", y1=y, y2=y, class_="axis")
+    drawn = [element("line", x1=0, x2="100%", y1=y, y2=y, class_="axis")]
     for value, _ in axis.ticks:
         x = across(x_of(value))
-        yield element("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axis")
-    yield from tick_labels([(x_of(value), label) for value, label in axis.ticks], y + 21)
-    yield text("50%", y + 39, axis.title, class_="part", text_anchor="middle")
+        drawn.append(element("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axis"))
+    ticks = [(x_of(value), label) for value, label in axis.ticks]
+    if not axis.is_category:
+        at = text("50%", y + 39, axis.title, class_="part", text_anchor="middle")
+        return [*drawn, *tick_labels(ticks, y + 21), at], BELOW
+    names, lines = name_labels(ticks, y + 21)
+    for number_ in sorted({*lines.values()}):
+        widths = [width for width, each in lines.items() if each == number_]
+        kind = f"part{shown_at(widths)}"
+        height = y + 39 + LINE * (number_ - 1)
+        names.append(text("50%", height, axis.title, class_=kind, text_anchor="middle"))
+    return [*drawn, *names], BELOW + LINE * (max(lines.values()) - 1)
 
 
 def legend_of(series: Sequence[Series]) -> list[tuple[str, str]]:

@@ -272,6 +272,62 @@ def tick_labels(ticks: Iterable[tuple[float, str]], *heights: float) -> Iterator
                 yield text(across(x), y, label, class_=kind, text_anchor=_anchor(x, 0)[0])
 
 
+LINE: Final = 13
+"""Pixels from one line of labels to the next."""
+
+MAX_LINES: Final = 4
+"""Lines of names below an axis."""
+
+
+def name_labels(ticks: Sequence[tuple[float, str]], y: float) -> tuple[list[str], dict[float, int]]:
+    """Return the names below an axis, at each width on as few lines as hold all, and these numbers.
+
+    Names that would overlap take turns on the lines; where even :data:`MAX_LINES` do not hold all,
+    every n-th is shown.
+    """
+    drawn, lines = dict[tuple[str, float, str, str], list[float]](), dict[float, int]()
+    for width in FIGURE_WIDTHS:
+        names = [(x, shortened(name, int(width / CHARACTER))) for x, name in ticks]
+        turns = range(1, MAX_LINES + 1)
+        lines[width] = next((each for each in turns if _fit_on(names, each, width)), 1)
+        chosen = range(len(names))
+        if not _fit_on(names, lines[width], width):
+            every = (chosen[::step] for step in range(1, len(names) + 1))
+            chosen = next(each for each in every if _fit_on([names[one] for one in each], 1, width))
+        for place in chosen:
+            x, name = names[place]
+            _, at, anchor = _within(x, CHARACTER * len(name), width)
+            line = y + LINE * (place % lines[width])
+            drawn.setdefault((at, line, name, anchor), []).append(width)
+    labels = [
+        text(at, line, name, class_=f"tick{shown_at(widths)}", text_anchor=anchor)
+        for (at, line, name, anchor), widths in drawn.items()
+    ]
+    return labels, lines
+
+
+def _fit_on(names: Sequence[tuple[float, str]], lines: int, width: float) -> bool:
+    """Return whether names that take turns on some lines do not overlap in a figure of that width."""
+    free = [0.0] * lines
+    for place, (x, name) in enumerate(names):
+        long = CHARACTER * len(name)
+        begin, _, _ = _within(x, long, width)
+        if begin < free[place % lines]:
+            return False
+        free[place % lines] = begin + long + 6
+    return True
+
+
+def _within(x: float, long: float, width: float) -> tuple[float, str, str]:
+    """Return where a label begins, centred at *x* unless it would leave the figure; its place and anchor."""
+    begin = x * width / WIDTH - long / 2
+    if begin < 0:
+        return 0, "0%", "start"
+    if begin + long > width:
+        return width - long, "100%", "end"
+    return begin, across(x), "middle"
+
+
 def _fitting_ticks(labels: Sequence[tuple[float, str]], width: float) -> set[int]:
     """Return the numbers of the labels that do not overlap in a figure of that many pixels.
 

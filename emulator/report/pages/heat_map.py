@@ -62,8 +62,10 @@ def draw_heat_map(heat: HeatMap) -> Chart:
             if (row, column) in heat.marked:
                 place = {"x": across(column * wide + 5), "width": across(wide - 10)}
                 drawn.append(_frame(y + 3, tall - 6, **place))
-    drawn += horizontal_axis(heat.across, lambda value: value * wide)
-    return chart_of(heat.title, heat.caption, "".join(labels), "".join(drawn), _heat_legend(heat))
+    axis, below = horizontal_axis(heat.across, lambda value: value * wide)
+    drawn += axis
+    parts = "".join(labels), "".join(drawn)
+    return chart_of(heat.title, heat.caption, *parts, _heat_legend(heat), below)
 
 
 def _cell(
@@ -102,7 +104,7 @@ def _heat_legend(heat: HeatMap) -> list[tuple[str, str]]:
     ends = ((0, f"from {figure(low)}"), (HEAT_STEPS - 1, f"to {figure(high)}"))
     box = {"x": 1, "y": 1, "width": 26, "height": 12}
     legend: list[tuple[str, str]] = [
-        (swatch(element("rect", class_=f"heat{step}", **box)), words) for step, words in ends
+        (swatch(element("rect", class_=f"heat{step} edged", **box)), words) for step, words in ends
     ]
     if heat.marked:
         legend.append((swatch(_frame(1, 12, x=1, width=26)), "best cell"))

@@ -28,7 +28,7 @@ from emulator.report.pages.differences import (
     draw_differences,
 )
 from emulator.report.pages.drawing import CHARACTER as CHARACTER_PX
-from emulator.report.pages.drawing import FIGURE_WIDTHS, tick_labels
+from emulator.report.pages.drawing import FIGURE_WIDTHS, name_labels, tick_labels
 from emulator.report.pages.faults import fault_names
 from emulator.report.pages.heat_map import HeatMap, draw_heat_map
 
@@ -159,6 +159,38 @@ def test_labels_that_do_not_all_fit_stay_equally_spaced():
         assert [words for _, words in moments[::every]] == [
             words for _, words in moments if any(f">{words}<" in each for each in shown)
         ]
+
+
+@pytest.mark.parametrize("level", range(len(FIGURE_WIDTHS)))
+def test_every_name_of_an_axis_is_shown(level):
+    """On a phone, too: on several lines where they would cover each other, and inside the figure."""
+    names = ["commit interval", "protocol", "records per poll", "work"]
+    ticks = [((place + 0.5) * WIDTH / 4, name) for place, name in enumerate(names)]
+    labels, lines = name_labels(ticks, 20)
+    shown = sorted(shown_in(labels, level), key=lambda label: ends_of(label, 805))
+    by_line = {}
+    for label in shown:
+        by_line.setdefault(re.search(r' y="(\d+)"', label)[1], []).append(label)
+
+    assert names == [re.search(r">([^<]+)<", label)[1] for label in shown]
+    assert (3, 1, 1)[level] == len(by_line) == lines[FIGURE_WIDTHS[level]]
+    for line in by_line.values():
+        ends = [ends_of(each, FIGURE_WIDTHS[level]) for each in line]
+        assert all(before[1] < after[0] for before, after in pairwise(ends))
+        assert -1 < ends[0][0]
+        assert ends[-1][1] < FIGURE_WIDTHS[level] + 1
+
+
+def test_of_too_many_names_every_nth_is_shown():
+    """Where even several lines do not hold them; a long one is cut."""
+    ticks = [((place + 0.5) * WIDTH / 60, f"cell number {place}") for place in range(60)]
+    labels, lines = name_labels(ticks, 20)
+    shown = [re.search(r">([^<]+)<", label)[1] for label in shown_in(labels, 0)]
+    numbers = [int(name.split()[-1]) for name in shown]
+
+    assert 1 == lines[FIGURE_WIDTHS[0]]
+    assert 1 == len({after - before for before, after in pairwise(numbers)})
+    assert "…" in name_labels([(WIDTH / 2, "x" * 200)], 20)[0][0]
 
 
 def test_long_names_of_variants_are_in_lines():
