@@ -14,6 +14,7 @@ from emulator.verdicts.verdict import (
     VerdictId,
     longest_wait,
     longest_wait_for,
+    no_process_text,
     wait_text,
 )
 
@@ -67,7 +68,7 @@ def _long_downtime(evidence: Evidence, long: dict[str, float]) -> Verdict:
         id=VerdictId.LONG_DOWNTIME,
         sentence=(
             f"{counted(len(long), 'partition')} had no owner that processes for a minute or more, {worst} for "
-            f"{duration(long[worst])}{wait_text(wait)}"
+            f"{duration(long[worst])}{wait_text(wait) or no_process_text(evidence.facts, group)}"
         ),
         numbers={
             "partitions": len(long),

@@ -15,7 +15,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.estimates.loads import Load
 from emulator.verdicts.downtime import found_late, long_downtime
-from emulator.verdicts.facts import Facts, session_settings, with_limits
+from emulator.verdicts.facts import Facts, session_settings
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
     EVERYTHING,
@@ -23,7 +23,7 @@ from emulator.verdicts.verdict import (
     Verdict,
     VerdictId,
     named,
-    slow_record_text,
+    no_process_text,
 )
 
 OF_RECORDS_IN_FLIGHT = frozenset({"lost", "truncated", "processed", "backlog", "in_hand"})
@@ -98,7 +98,10 @@ def _without_owner(evidence: Evidence) -> Iterator[Verdict]:
         partitions = counted(len(mine), "partition")
         yield Verdict(
             id=VerdictId.WITHOUT_OWNER,
-            sentence=f"{partitions} of {group} had no owner, for up to {duration(waited_s)}",
+            sentence=(
+                f"{partitions} of {group} had no owner, for up to {duration(waited_s)}"
+                f"{no_process_text(evidence.facts, group)}"
+            ),
             numbers={"partitions": len(mine), "longest_s": waited_s},
             cut_short=CONSEQUENCES,
         )
@@ -160,21 +163,26 @@ def _reprocessing(evidence: Evidence) -> Iterator[Verdict]:
 
 # -- dead, stuck and looping ---------------------------------------------------------------------
 
-MIN_TIMES = 3
-"""A member that left or was removed so often is in a loop."""
-
 
 def _nothing_processed(evidence: Evidence) -> Iterator[Verdict]:
     groups = evidence.facts.groups
     if evidence.metrics["processed"] or not any(group.consumers for group in groups):
         return
     waiting = sum(group.waiting for group in groups)
+    skipped = sum(e.count for e in evidence.ledger.entries if e.cause is Cause.SKIPPED)
+    why = ": no record was produced"
+    if skipped:
+        why = f": the handler failed on {counted(skipped, 'record')}, and skipped them"
+    elif waiting:
+        why = f", and {counted(waiting, evidence.facts.lag_unit)} waited"
+    elif evidence.unread():
+        why = ": no record arrived after the offsets at which its owners began"
     yield Verdict(
         id=VerdictId.NOTHING_PROCESSED,
-        sentence=f"nothing was processed, and {counted(waiting, evidence.facts.lag_unit)} waited",
+        sentence=f"nothing was processed{why}",
         numbers={"waiting": waiting},
         problem=True,
-        cut_short=CONSEQUENCES,
+        cut_short=frozenset() if skipped else CONSEQUENCES,
     )
 
 
@@ -203,49 +211,13 @@ def _dead(evidence: Evidence) -> Iterator[Verdict]:
         )
 
 
-def _loops(evidence: Evidence) -> Iterator[Verdict]:
-    for group in evidence.facts.groups:
-        loops = [loop for loop in group.loops if loop.times >= MIN_TIMES]
-        if loops:
-            times = sum(loop.times for loop in loops)
-            members = sorted({loop.consumer for loop in loops})
-            yield Verdict(
-                id=VerdictId.MEMBER_LOOP,
-                sentence=(
-                    f"{named(members)} dropped out of {group.group} {times} times, although the "
-                    f"process ran: {named(with_limits(group, loops))}"
-                ),
-                numbers={"times": times, "members": len(members)},
-                group=group.group,
-                reasons=frozenset(loop.reason for loop in loops),
-                problem=True,
-            )
+def _of_loops(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield members that drop out again and again, and partitions that are stuck; most runs have none."""
+    if any(group.loops or group.stuck for group in evidence.facts.groups):
+        from emulator.verdicts.loops import loops, stuck  # noqa: PLC0415  few runs have any
 
-
-def _stuck(evidence: Evidence) -> Iterator[Verdict]:
-    for group in evidence.facts.groups:
-        if not group.stuck:
-            continue
-        worst = max(group.stuck, key=lambda stuck: (stuck.owners, stuck.behind))
-        slow = slow_record_text(evidence.facts.slow_records, str(worst.partition), worst.offset)
-        sentence = (
-            f"{worst.partition} does not get past offset {worst.offset}: {worst.owners} owners in "
-            f"a row started there, and {counted(worst.behind, evidence.facts.lag_unit)} wait behind it"
-            f"{slow}"
-        )
-        yield Verdict(
-            id=VerdictId.PARTITION_STUCK,
-            sentence=sentence,
-            numbers={
-                "partitions": len(group.stuck),
-                "offset": worst.offset,
-                "owners": worst.owners,
-                "records": worst.behind,
-                "slow": bool(slow),
-            },
-            group=group.group,
-            problem=True,
-        )
+        yield from loops(evidence)
+        yield from stuck(evidence)
 
 
 def _listener_threw(evidence: Evidence) -> Iterator[Verdict]:
@@ -307,6 +279,15 @@ def _of_topics(evidence: Evidence) -> Iterator[Verdict]:
         yield from topics.topic_rebalances(evidence)
 
 
+def _of_brokers(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield what brokers kept from groups for long; most runs have none."""
+    metrics = evidence.metrics
+    if metrics.tables["unreadable.by_partition"] or metrics.tables["commits_unavailable.by_group"]:
+        from emulator.verdicts.brokers import unavailable  # noqa: PLC0415  as above
+
+        yield from unavailable(evidence)
+
+
 def _of_lag(evidence: Evidence) -> Iterator[Verdict]:
     """Yield unread backlogs, partitions without progress, overload and growing lag; most runs have none."""
     suspects = any(group.stalled or group.growth for group in evidence.facts.groups)
@@ -351,11 +332,11 @@ def _of_operations(evidence: Evidence) -> Iterator[Verdict]:
 RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _nothing_processed,
     _dead,
-    _loops,
-    _stuck,
+    _of_loops,
     _of_topics,
     found_late,
     long_downtime,
+    _of_brokers,
     _of_lag,
     _listener_threw,
     _removed,

@@ -165,10 +165,16 @@ class Progress:
         if self.sampled is None:
             return
         sampled = self.sampled
-        ends = zip(sampled.partitions, sampled.log_ends, sampled.committed, strict=True)
-        for partition, end, committed in ends:
+        ends = zip(
+            sampled.partitions,
+            sampled.log_ends,
+            sampled.committed,
+            sampled.processed,
+            strict=True,
+        )
+        for partition, end, committed, processed in ends:
             offset, owners = self.starts.get(partition, (end, 0))
-            many = owners >= OWNERS_IN_A_ROW and end - offset >= owners
+            many = owners >= OWNERS_IN_A_ROW and end - max(offset, processed) >= owners
             if many and committed <= offset:
                 yield Stuck(partition, offset, owners, end - offset)
 

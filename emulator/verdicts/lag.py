@@ -9,9 +9,10 @@ from emulator.metrics.members import busy_shares
 from emulator.report.wording import counted, duration, figure
 from emulator.scenario.estimates.loads import Load
 from emulator.scenario.units import US_PER_S
+from emulator.verdicts.brokers import kept_by_brokers
 from emulator.verdicts.facts import GroupEnd
 from emulator.verdicts.group import Growth, Stalled
-from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, slow_record_text
+from emulator.verdicts.verdict import Evidence, Verdict, VerdictId, culprit, slow_record_text
 
 
 def lag_problems(evidence: Evidence) -> Iterator[Verdict]:
@@ -75,9 +76,9 @@ def _without_progress_since(stalled: Stalled, evidence: Evidence) -> int:
 
 
 def _stalled_verdict(evidence: Evidence, group: str, stalled: list[Stalled]) -> Verdict:
-    worst = min(stalled, key=lambda each: (each.since_us, -each.behind))
+    records = evidence.facts.slow_records
+    worst, slow = culprit(stalled, records, lambda each: (-each.since_us, each.behind))
     waited_s = (evidence.facts.ended_us - worst.since_us) / 1_000_000
-    slow = slow_record_text(evidence.facts.slow_records, str(worst.partition), worst.offset)
     sentence = (
         f"{worst.partition} made no progress at offset {worst.offset} in the last "
         f"{duration(waited_s)}, and {counted(worst.behind, evidence.facts.lag_unit)} wait"
@@ -122,6 +123,7 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "hottest_per_s": load.hottest_arrival,
                 "fastest_per_s": load.fastest,
                 "uneven": load.is_uneven,
+                "slow_member": load.has_slow_member,
                 "fullest_partitions": load.fullest,
                 "fullest_per_s": load.fullest_arrival,
                 "topics": load.topics,
@@ -142,6 +144,13 @@ def overload_text(load: Load) -> str:
             f"{load.fullest} of the {load.partitions} partitions: {figure(load.fullest_arrival)} records "
             f"arrive for it per second, and it can process at most "
             f"{figure(load.of_member)}{_failing(load)}: {_end_of_overload(load)}"
+        )
+    if load.has_slow_member:
+        return (
+            f"{load.slowest}, the slowest of the {counted(load.members, 'member')} of {load.group}, gets at "
+            f"least {load.fewest} of the {load.partitions} partitions: {figure(load.fewest_arrival)} records "
+            f"arrive for it per second, and it can process at most {figure(load.slowest_speed)}"
+            f"{_failing(load)}: {_end_of_overload(load)}"
         )
     arrival, capacity = load.arrival, load.capacity
     processor, what = f"its {counted(load.members, 'member')}", f"records arrive for {load.group}"
@@ -205,12 +214,14 @@ def _lag_grows(evidence: Evidence) -> Iterator[Verdict]:
     facts = evidence.facts
     loads = {load.group: load for load in evidence.loads if not load.is_overload}
     waiting = {str(row["group"]) for row in evidence.metrics.listings.get("without_owner", ())}
+    kept = kept_by_brokers(evidence)
     for group in facts.groups if not facts.lasting else ():
         growth, load = group.growth, loads.get(group.group)
         if growth is None or load is None or group.group in waiting:
             continue
         explained = bool(group.loops or group.stuck or group.failures or group.thrown)
         explained |= not group.running or bool(_stalled_partitions(evidence, group))
+        explained |= group.group in kept
         lasted_s = (facts.ended_us - growth.since_us) / 1_000_000
         if not explained and lasted_s >= max(GROWTH_S, PERIODS * load.period_s):
             yield _growth_verdict(evidence, group, load, growth)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from typing import Any, TypeVar
 
 from assignors.values import dataclass
 from emulator.ledger.entries import Ledger
@@ -14,7 +15,7 @@ from emulator.metrics.metrics import Metrics
 from emulator.report.wording import duration, joined
 from emulator.scenario.estimates.loads import Load
 from emulator.verdicts.facts import Facts
-from emulator.verdicts.group import POLL, Wait
+from emulator.verdicts.group import POLL, Stalled, Stuck, Wait
 
 MAX_NAMED = 3
 """Partitions, faults or consumers named in a sentence; the others are counted."""
@@ -37,6 +38,7 @@ class VerdictId(enum.StrEnum):
     PARTITION_STUCK = "partition-stuck"
     PARTITION_STALLED = "partition-stalled"
     LONG_DOWNTIME = "long-downtime"
+    UNAVAILABLE = "unavailable"
     DELETED_TOPIC = "deleted-topic"
     OLD_TOPIC_OFFSETS = "old-topic-offsets"
     TOPIC_REBALANCES = "topic-rebalances"
@@ -126,6 +128,34 @@ def named(names: Sequence[str]) -> str:
     more = len(names) - MAX_NAMED
     others = [f"{more} other{'s' if more > 1 else ''}"] if more > 0 else []
     return joined([*names[:MAX_NAMED], *others])
+
+
+Standing = TypeVar("Standing", Stuck, Stalled)
+
+
+def culprit(
+    standing: Sequence[Standing], slow_records: Sequence[str], badness: Callable[[Standing], Any]
+) -> tuple[Standing, str]:
+    """Return the partition that holds its group up, with the clause that names its record.
+
+    The one with a slow or failing record is behind the standstill of the others, which have the same
+    owner; without one it is the worst by *badness*, and the clause is empty.
+    """
+    clauses = {
+        each.partition: slow_record_text(slow_records, str(each.partition), each.offset)
+        for each in standing
+    }
+    worst = max(standing, key=lambda each: (bool(clauses[each.partition]), badness(each)))
+    return worst, clauses[worst.partition]
+
+
+def no_process_text(facts: Facts, group: str) -> str:
+    """Return a clause that says that no process of a group runs at the end; empty: one does.
+
+    It is also empty for a group of which processes ended with an error: that is a verdict of its own.
+    """
+    known = any(each.running or each.failures for each in facts.groups if each.group == group)
+    return "" if known else f": no process of {group} runs any more"
 
 
 def longest_wait(facts: Facts, partition: str, downtime_s: float) -> Wait | None:

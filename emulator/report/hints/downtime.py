@@ -11,9 +11,17 @@ from emulator.metrics.group_figures import GroupFigures, figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.metrics.rebalances import reason_kind
 from emulator.report.hints.advice import given, with_values
-from emulator.report.hints.cases import COMMIT_STORED, SWITCH, GivenHint, Hint, can_become_static
+from emulator.report.hints.cases import (
+    COMMIT_STORED,
+    STAY_A_MEMBER,
+    SWITCH,
+    GivenHint,
+    Hint,
+    can_become_static,
+)
 from emulator.report.subject import Commits, GroupFacts, Subject
 from emulator.report.wording import duration
+from emulator.verdicts.facts import LEFT_BY_ITSELF
 
 LONG_DOWNTIME_S = 10
 LONGEST_SESSION_MS = 1_800_000
@@ -39,6 +47,8 @@ FENCE_SOONER = Hint(
     "and commits to such offsets partitions time out. A smaller value shortens this. Trade-off: "
     "shorter pauses are enough to fence a running broker. A controlled shutdown causes no wait.",
 )
+
+POLLED_TOO_LATE = Hint("poll-in-time", STAY_A_MEMBER[1].text)
 
 KEPT_BY_ID = Hint(
     "static-membership",
@@ -102,6 +112,9 @@ def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Ite
     for group, _ in groups:
         if group.new_ids:
             yield given(STABLE_IDS, subject, group)
+    for group, figures in groups:
+        if is_sound and not figures.removals.isdisjoint(LEFT_BY_ITSELF):
+            yield given(POLLED_TOO_LATE, subject, group)
     for group, figures in groups:
         if _waits_for_sessions(group, figures):
             yield given(SHORTER_SESSION, subject, group)
@@ -180,7 +193,8 @@ def came_late(group: GroupFacts, figures: GroupFigures) -> bool:
 
 def _for_brokers(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
     timeout_ms = int(subject.broker_settings["broker.session.timeout.ms"])
-    if metrics["unreadable_max_s"] * 1_000 >= timeout_ms:
+    unreadable_ms = metrics["unreadable_max_s"] * 1_000
+    if unreadable_ms >= timeout_ms > MIN_SAVED * unreadable_ms:
         yield given(FENCE_SOONER, subject, subject.groups[0])
 
 

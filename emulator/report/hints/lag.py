@@ -35,6 +35,8 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
     yield from _failing(numbers)
     if numbers["uneven"]:
         yield _uneven(numbers, group)
+    elif numbers["slow_member"]:
+        yield _slow_member(group)
     elif numbers["store_bound"]:
         yield Given("larger-transactions", VERDICT_HINTS[verdict.id]["larger-transactions"])
     elif numbers.get("best_members"):
@@ -72,6 +74,18 @@ def _uneven(numbers: Mapping[str, float], group: GroupFacts) -> Given:
         f"at least one gets {int(numbers['fullest_partitions'])}, more than it can process. Run at least "
         f"{counted(int(numbers['enough_members']), 'member')}, or spread the same records over a number of "
         f"partitions that the members divide.",
+    )
+
+
+def _slow_member(group: GroupFacts) -> Given:
+    """Return the hint for a member that is slower than the others, and gets as many partitions."""
+    times = group.work_by_member
+    slowest, fastest = (pick(times, key=lambda name: times[name]) for pick in (max, min))
+    return Given(
+        "equal-members",
+        f"Assignors count partitions, not what a member can process: a record takes {slowest} "
+        f"{duration(times[slowest] / 1_000_000)}, and {fastest} {duration(times[fastest] / 1_000_000)}. Make "
+        f"{slowest} as fast as the others, stop it, or run so many members that it gets fewer partitions.",
     )
 
 
@@ -133,13 +147,24 @@ def lag_grows(
     elif numbers["topics"] > 1 and group.assignors[0] == "range":
         yield _spread_partitions(numbers, group)
     elif numbers["even_members"]:
-        yield Given(
-            "even-partitions",
-            f"{int(numbers['partitions'])} partitions are not the same for each of {group.members} "
-            f"members, and those with more of them have no time left: run "
-            f"{int(numbers['even_members'])} members, or a number of partitions that the members "
-            f"divide.",
+        yield _fewer_partitions(numbers, group)
+
+
+def _fewer_partitions(numbers: Mapping[str, float], group: GroupFacts) -> Given:
+    """Return the hint for a member that has no time left, while another one has."""
+    more, partitions = int(numbers["even_members"]), int(numbers["partitions"])
+    if partitions % group.members:
+        text = (
+            f"{partitions} partitions are not the same for each of {group.members} members, and those with "
+            f"more of them have no time left: run {more} members, or a number of partitions that the members "
+            f"divide."
         )
+    else:
+        text = (
+            f"Each of {group.members} members has {partitions // group.members} of the {partitions} partitions, "
+            f"but not as much work: run {more} members, of which each has fewer, or spread the keys."
+        )
+    return Given("even-partitions", text)
 
 
 def _larger_queue(numbers: Mapping[str, float], group: GroupFacts) -> Iterator[Given]:

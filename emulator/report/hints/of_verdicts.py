@@ -18,6 +18,15 @@ _BY_REASON = {
     "catch-in-listener": "Catch exceptions inside the rebalance listener.",
     "migration-policy": "Set group.consumer.migration.policy to bidirectional before members change group.protocol.",
     "group-max-size": "The group is full: raise group.max.size, or start fewer members.",
+    "session-within-limits": (
+        "Set session.timeout.ms between group.min.session.timeout.ms and group.max.session.timeout.ms of the "
+        "brokers: the coordinator refuses other members."
+    ),
+    "assignor-of-brokers": "Set group.remote.assignor to one of group.consumer.assignors of the brokers.",
+    "catch-in-handler": (
+        "Catch exceptions of the handler, and send a record that always fails to a dead letter topic: it "
+        "ends each process that gets it, one after the other."
+    ),
 }
 
 VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
@@ -54,6 +63,13 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
         "rebalance-timeout": (
             "A rebalance waits for each member up to max.poll.interval.ms: a smaller interval, or "
             "shorter batches and listener calls, bound the wait."
+        ),
+    },
+    VerdictId.UNAVAILABLE: {
+        "three-replicas": (
+            "A partition needs a broker with an in-sync replica that runs: use three replicas for "
+            "{offsets.topic.replication.factor}, {default.replication.factor} and topics of their own number, "
+            "and restart brokers one at a time."
         ),
     },
     VerdictId.DELETED_TOPIC: {
@@ -192,6 +208,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
         ),
     },
     VerdictId.OVERLOAD: {
+        "equal-members": (
+            "Assignors count partitions, not what a member can process: make the slowest member as fast as the "
+            "others, stop it, or run so many members that it gets fewer partitions."
+        ),
         "forward-failing": (
             "Send records that take long or fail to a retry topic or a dead letter topic, or try again "
             "less often and after shorter waits: the records behind them wait."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
 
+from emulator.report.hints import failures as failure_hints
 from emulator.report.hints import removals as removal_hints
+from emulator.report.hints.advice import with_values
 from emulator.report.hints.cases import GivenHint, can_become_static
 from emulator.report.hints.lag import Given, lag_grows, now, overload
 from emulator.report.hints.of_verdicts import NEW_MEMBER, VERDICT_HINTS
@@ -31,7 +32,8 @@ def verdict_hints(subject: Subject, verdicts: tuple[Verdict, ...]) -> list[Given
             for name, text, has_numbers in advise(verdict, group, verdicts):
                 assert name in VERDICT_HINTS[verdict.id], f"{name} is not in VERDICT_HINTS"
                 causes = (verdict.id.value.replace("-", " "),)
-                hint = GivenHint(name, text, group.id, has_numbers=has_numbers, causes=causes)
+                in_force = with_values(text, subject, group)
+                hint = GivenHint(name, in_force, group.id, has_numbers=has_numbers, causes=causes)
                 found[hint] = None
     return list(found)
 
@@ -138,57 +140,6 @@ def _session_expired(group: GroupFacts) -> Iterator[Given]:
             f"Set {now(group, 'session.timeout.ms')} above the pauses and network failures that a "
             f"member survives. Trade-off: a real crash is detected later.",
         )
-
-
-# -- members that died ---------------------------------------------------------------------------
-
-LISTENER_CATCHES = Given(
-    "catch-in-listener",
-    "Catch exceptions inside the rebalance listener: poll() throws them, the process ends if it does "
-    "not catch them there, and the partitions of the call have no owner that reads them.",
-)
-
-OWN_ID: Final = "own-instance-id"
-
-BY_REASON: Mapping[str, Given] = {
-    "INSTANCE_ID": Given(
-        OWN_ID,
-        "Give each process its own group.instance.id: a second process with the same id fences the "
-        "first, or is refused. Ids per pod of a Deployment or per host repeat during a deploy; use "
-        "the ordinals of a StatefulSet, or no ids.",
-    ),
-    "INCONSISTENT_GROUP_PROTOCOL": Given(
-        "assignor-in-two-steps",
-        "Change partition.assignment.strategy in two rolling restarts: first add the new assignor "
-        "beside the old one on every member, then remove the old one. With one, a new member has no "
-        "assignor in common with the others and ends.",
-    ),
-    "NoOffsetForPartition": Given(
-        "offset-reset-none",
-        "With auto.offset.reset=none a partition without a committed offset ends its consumer: set "
-        "earliest or latest, or commit offsets before the start (kafka-consumer-groups "
-        "--reset-offsets --execute).",
-    ),
-    "listener threw": LISTENER_CATCHES,
-    "GROUP_ID_NOT_FOUND": Given(
-        "migration-policy",
-        "The group has the other protocol, and group.consumer.migration.policy does not allow its "
-        "conversion: set it to bidirectional on the brokers before members change group.protocol.",
-    ),
-    "GROUP_MAX_SIZE_REACHED": Given(
-        "group-max-size",
-        "The group is full: raise group.max.size (group.consumer.max.size), or start fewer members.",
-    ),
-}
-"""A part of the reason of an error, and the hint for it."""
-
-
-def _died(verdict: Verdict, group: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
-    for part, hint in BY_REASON.items():
-        if hint.id == OWN_ID and group.fenced_alone:
-            continue
-        if any(part in reason for reason in verdict.reasons):
-            yield hint
 
 
 # -- partitions without owners ---------------------------------------------------------------------
@@ -332,11 +283,17 @@ def _stopped(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iter
         yield Given("readiness-of-the-process", VERDICT_HINTS[verdict.id][name])
 
 
+def _unavailable(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
+    name = "three-replicas"
+    yield Given(name, VERDICT_HINTS[verdict.id][name])
+
+
 ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.MEMBER_LOOP: _loop,
-    VerdictId.MEMBERS_DIED: _died,
-    VerdictId.GROUP_DEAD: _died,
+    VerdictId.MEMBERS_DIED: failure_hints.died,
+    VerdictId.GROUP_DEAD: failure_hints.died,
     VerdictId.LONG_DOWNTIME: _long_downtime,
+    VerdictId.UNAVAILABLE: _unavailable,
     VerdictId.DELETED_TOPIC: removal_hints.deleted_topics,
     VerdictId.TOPIC_REBALANCES: _topic_rebalances,
     VerdictId.FOUND_LATE: _found_late,
@@ -344,7 +301,7 @@ ADVICE: Mapping[VerdictId, Advise] = {
     VerdictId.PARTITION_STALLED: _stalled,
     VerdictId.OVERLOAD: overload,
     VerdictId.LAG_GROWS: lag_grows,
-    VerdictId.LISTENER_THREW: lambda *_: iter((LISTENER_CATCHES,)),
+    VerdictId.LISTENER_THREW: lambda *_: iter((failure_hints.LISTENER_CATCHES,)),
     VerdictId.KILLED_IN_GROUP: removal_hints.killed,
     VerdictId.REMOVED_IN_CLOSE: removal_hints.removed_in_close,
     VerdictId.REMOVED_ASSIGNING: removal_hints.removed_assigning,

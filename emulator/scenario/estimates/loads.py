@@ -67,6 +67,18 @@ class Load:
     fullest_arrival: float = 0.0
     """What arrives in so many partitions, at least."""
 
+    fewest: int = 0
+    """The partitions that every member gets at least; 0: its assignors may give one none."""
+
+    fewest_arrival: float = 0.0
+    """What arrives in so many partitions, at least."""
+
+    slowest: str = ""
+    """The slowest of its members, if they are not all alike."""
+
+    slowest_speed: float = 0.0
+    """What it can process, in all of its partitions."""
+
     of_member: float = inf
     """What the fastest member can process, in all of its partitions."""
 
@@ -126,13 +138,23 @@ class Load:
     @property
     def is_overload(self) -> bool:
         """Whether more arrives than the members, or one member, or the owner of one partition, can process."""
-        return self.arrival > self.capacity or self.hottest_arrival > self.fastest or self.is_uneven
+        return not self._fits or self.is_uneven or self.has_slow_member
 
     @property
     def is_uneven(self) -> bool:
         """Whether the members together can process what arrives, but not the one with most partitions."""
-        is_one = self.arrival <= self.capacity and self.hottest_arrival <= self.fastest
-        return is_one and self.fullest_arrival > self.of_member
+        return self._fits and self.fullest_arrival > self.of_member
+
+    @property
+    def has_slow_member(self) -> bool:
+        """Whether the members together can process what arrives, but not the slowest of them its part."""
+        is_slow = bool(self.slowest) and self.fewest_arrival > self.slowest_speed
+        return self._fits and not self.is_uneven and is_slow
+
+    @property
+    def _fits(self) -> bool:
+        """Whether the members together, and the owner of each partition, can process what arrives."""
+        return self.arrival <= self.capacity and self.hottest_arrival <= self.fastest
 
 
 def loads_of(scenario: Scenario) -> Iterator[Load]:
@@ -172,6 +194,7 @@ def _load_of(group: Group, scenario: Scenario, rates: Mapping[str, float]) -> Lo
         hottest_arrival=rates[hottest],
         fastest=max(speeds) * of_partition,
         **_fullest(group, len(speeds), rates),
+        **_slowest(group, {name: alone[name] * of_member for name in alone}, rates),
         of_member=max(speeds) * of_member,
         **_hot_key(hottest, scenario),
         disjoint=_disjoint(group),
@@ -224,16 +247,37 @@ def _fullest(group: Group, members: int, rates: Mapping[str, float]) -> dict[str
     """
     if group.work_by is not None and group.work_by.topic:
         return {}
-    topics = dict[str, list[float]]()
-    for name, rate in rates.items():
-        topics.setdefault(name.rpartition("-")[0], []).append(rate)
-    by_topic = len(topics) > 1 and _by_topic(group)
-    counted_together = topics.values() if by_topic else [rates.values()]
-    gets = [sorted(each)[: ceil(len(each) / members)] for each in counted_together]
+    gets = [sorted(each)[: ceil(len(each) / members)] for each in _assigned_together(group, rates)]
     return {
         "fullest": sum(len(each) for each in gets),
         "fullest_arrival": sum(sum(each) for each in gets),
     }
+
+
+def _slowest(
+    group: Group, speeds: Mapping[str, float], rates: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return the slowest member of several, and how many partitions each gets at least.
+
+    Nothing where members are alike, or come and go.
+    """
+    are_alike = min(speeds.values()) == max(speeds.values())
+    if are_alike or group.max_running < len(speeds) or (group.work_by and group.work_by.topic):
+        return {}
+    from emulator.scenario.estimates.shares import slowest  # noqa: PLC0415  few groups are unequal
+
+    return slowest(group, speeds, [*_assigned_together(group, rates)])
+
+
+def _assigned_together(group: Group, rates: Mapping[str, float]) -> Iterator[list[float]]:
+    """Yield the rates of the partitions that are assigned together: all of them, or those of a topic."""
+    topics = dict[str, list[float]]()
+    for name, rate in rates.items():
+        topics.setdefault(name.rpartition("-")[0], []).append(rate)
+    if len(topics) > 1 and _by_topic(group):
+        yield from topics.values()
+    else:
+        yield [*rates.values()]
 
 
 def _by_topic(group: Group) -> bool:

@@ -35,6 +35,11 @@ class Reaction(enum.Enum):
     SEEK = "the consumer seeks back to it"
 
 
+def raised_at(partition: TopicPartition, offset: int) -> str:
+    """Return why a process ends of whose handler an exception escapes."""
+    return f"the handler raised at record {offset} of {partition}"
+
+
 class Failing(ConsumerApplication, Protocol):
     """The application thread, as its failures use it."""
 
@@ -120,7 +125,7 @@ class Failures:
         tp, offset = batch.record(batch.reported)
         match self.react(rule, tp, offset):
             case Reaction.STOP:
-                self._process.stop("failed", None, "the handler raised")
+                self._process.stop("failed", None, raised_at(tp, offset))
                 return False
             case Reaction.SEEK:
                 self._seek_back(batch, rule, self._failed[tp, offset])

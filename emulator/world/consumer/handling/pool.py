@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from assignors.types import TopicPartition
 from emulator.world.consumer import own_code
-from emulator.world.consumer.handling.failures import Failures, Reaction
+from emulator.world.consumer.handling.failures import Failures, Reaction, raised_at
 from emulator.world.consumer.handling.frontier import Frontier, Job
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess, RecordHandler
 from emulator.world.draws import draw, stream_key
@@ -168,7 +168,7 @@ class Workers:
             return
         reaction = self._reaction(job)
         if reaction is Reaction.STOP:
-            process.stop("failed", None, "the handler raised")
+            process.stop("failed", None, raised_at(job.partition, job.offset))
             return
         del self._running[job]
         self._lanes.finish(job)

@@ -170,7 +170,9 @@ def test_a_record_that_kills_kills_everyone_who_gets_it():
     stopped = seen.all(ConsumerStopped)
 
     assert ["g-0", "g-1", "g-2"] == sorted(event.what.consumer for event in stopped)
-    assert {("failed", "the handler raised")} == {(e.what.how, e.what.reason) for e in stopped}
+    assert {("failed", f"the handler raised at record 7 of {POISONED}")} == {
+        (event.what.how, event.what.reason) for event in stopped
+    }
     assert (POISONED, 7) not in lengths(seen)
     assert ["poison-1"] == [event.what.fault for event in seen.all(FaultBegan)]
 
