@@ -265,8 +265,17 @@ def test_a_file_of_events_has_the_limit(tmp_path):
         ("a: &a [*a]\n", "nested too deeply"),
         ("[" * 5_000, "nested too deeply"),
         ("#" * (MAX_YAML + 1), "524,289 characters; of YAML at most 524,288 are read"),
+        (f"a: 0x{'f' * 4_000}\n", "a whole number of 16,000 bits; at most 64 are read"),
+        (f"a: !!omap [b: {':'.join(['59'] * 3_000)}]\n", "a whole number of .* bits"),
+        (f"0x{'f' * 900}: a\n", "a whole number of 3,600 bits"),
+        ('a: !!int ""\n', "a value is not what its tag"),
+        ("a: !!bool maybe\n", "a value is not what its tag"),
+        ("a: !!timestamp now\n", "a value is not what its tag"),
     ],
-    ids=["aliases", "bomb", "of itself", "deep", "long"],
+    ids=[
+        *("aliases", "bomb", "of itself", "deep", "long"),
+        *("hexadecimal", "sexagesimal", "key", "no number", "no boolean", "no time"),
+    ],
 )
 def test_yaml_of_a_client_does_not_explode(text, said):
     """Aliases are read as Spring does; those of aliases of aliases would fill the memory."""

@@ -157,6 +157,11 @@ MAX_YAML: Final = 2**19
 """Characters of a YAML file; reading this many takes some seconds."""
 
 MAX_VALUES: Final = 100_000
+MAX_BITS: Final = 64
+"""Of a whole number; no setting has more, and text of a very long one takes long to make."""
+
+_NOT_BUILT: Final = (ArithmeticError, AttributeError, LookupError, TypeError)
+"""What PyYAML raises for a value that its own tag does not allow, such as ``!!bool maybe``."""
 
 
 def yaml_pairs(text: str) -> Iterator[tuple[str, object]]:
@@ -175,6 +180,8 @@ def yaml_pairs(text: str) -> Iterator[tuple[str, object]]:
         raise ValueError(f"not YAML: {error}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except _NOT_BUILT:
+        raise ValueError("not YAML: a value is not what its tag (!!…) says") from None
     if sum(sizes) > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values, those of aliases included")
     for document in documents:
@@ -187,14 +194,25 @@ def _values_in(node: Any, known: dict[int, int]) -> int:
     """Return the number of values of a YAML document in which every alias is written out.
 
     A few lines of aliases of aliases may stand for billions. *known*: by the identity of each node.
-    Raise RecursionError if a node contains itself.
+    Raise RecursionError if a node contains itself, ValueError for a number that is too long.
     """
-    if not isinstance(node, dict | list):
+    if not isinstance(node, dict | list | tuple | set):
+        _refuse_long(node)
         return 1
     if id(node) not in known:
+        if isinstance(node, dict):
+            for key in node:
+                _refuse_long(key)
         below = node.values() if isinstance(node, dict) else node
         known[id(node)] = 1 + sum(_values_in(each, known) for each in below)
     return known[id(node)]
+
+
+def _refuse_long(value: object) -> None:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise ValueError(
+            f"a whole number of {value.bit_length():,} bits; at most {MAX_BITS} are read"
+        )
 
 
 def _flat(node: Any, prefix: str) -> Iterator[tuple[str, object]]:

@@ -85,6 +85,21 @@ def test_a_reset_to_the_latest_loses_unread_records():
     only(history, Cause.RESET_TO_LATEST, 40, EntryKind.LOST)
 
 
+def test_a_reset_for_lack_of_an_offset_leaves_earlier_losses_their_cause():
+    """Only one from outside the log continues what its owner skipped."""
+    history = owner_at_work(100, 100)
+    history.commit("a", 150, processed=100)
+    history.crash("a", 100)
+    history.next_owner("b", 150, 160)
+    history.crash("b", 160)
+    history.open("c", offset=300, source="latest", why="no offset")
+
+    assert history.ledger().by_cause(EntryKind.LOST) == {
+        str(Cause.COMMITTED_AHEAD): 50,
+        str(Cause.RESET_TO_LATEST): 140,
+    }
+
+
 def test_a_new_partition_counts_from_its_beginning():
     """Records that latest skips in a partition added to a stable group are lost."""
     history = owner_at_work(100, 100)

@@ -141,6 +141,17 @@ def test_a_refused_commit_that_was_repeated_with_success_is_no_cause():
     only(history, Cause.CRASHED, 10)
 
 
+def test_a_lost_commit_that_was_repeated_with_success_is_no_cause():
+    """Why the successor did not get what was committed, no event says."""
+    history = owner_at_work()
+    history.lose("a", history.send("a", 100))
+    history.commit("a", 100)
+    history.crash("a", 100)
+    history.next_owner("b", 80, 100)
+
+    only(history, Cause.CRASHED, 20)
+
+
 def test_a_lost_commit_is_why_the_successor_begins_low():
     """A commit that never reached the coordinator covers nothing."""
     history = owner_at_work()

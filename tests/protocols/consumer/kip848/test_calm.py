@@ -230,6 +230,20 @@ def test_a_calm_client_is_quiet_until_its_next_heartbeat_or_commit():
     assert (NEVER, None) == (calm.wait_us, calm.waits_for)
 
 
+def test_a_state_that_comes_again_has_its_times_later():
+    """Whether events wait for the background thread or not."""
+    driver = calm_driver()
+    now, (_, calm) = driver.now_us, driver.client.calm(driver.now_us)
+    calm.poll(now, 1_000_000)
+    events_us, wait_us = calm.events_us, calm.wait_us
+    calm.restore(calm.saved(now), now + 7)
+    assert (events_us + 7, wait_us + 7) == (calm.events_us, calm.wait_us)
+
+    calm.take_events()
+    calm.restore(calm.saved(now), now + 7)
+    assert (NEVER, wait_us + 14) == (calm.events_us, calm.wait_us)
+
+
 def lose_coordinator(driver: ClientDriver) -> None:
     """Break the connection to the coordinator; the next one is unknown."""
     driver.coordinator = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.facts import GroupEpochRaised
 from protocols.groups.kip848.heartbeat import recurs
 from protocols.messages import TopicDescription, TopicPartitions
 from protocols.messages.errors import ErrorCode
@@ -103,6 +104,17 @@ def test_a_second_lost_answer_fences_a_waiting_member():
     it.beat("C", 4)
 
     assert ErrorCode.FENCED_MEMBER_EPOCH == it.beat("C", 3, topic_partitions=owned(*mine)).error
+
+
+def test_the_reason_of_a_new_epoch_is_the_member_that_joined_or_reads_other_topics():
+    """Both name topics that its member did not read before."""
+    it = ConsumerGroupDriver(topic("t"), topic("u"))
+    it.join("A")
+    it.beat("A", subscribed_topic_names=("t", "u"))
+
+    assert ["a member joined", "a member reads other topics"] == [
+        fact.reason for fact in it.emitted(GroupEpochRaised)
+    ]
 
 
 def test_an_unknown_member_is_refused():
