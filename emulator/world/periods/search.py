@@ -137,11 +137,11 @@ class Periods:
         """Return whether no period that ends in this state, or begins in it, can be skipped.
 
         One that ends now has to fit once more before the next event that does not recur; one that
-        begins now, twice.
+        begins now, twice. An event that is nearer than the next look is no reason to wait for it.
         """
         fits = 1 if self._marks else 2
         length_us = self._shorts.wanted_us or self._expected_us
-        return self._kernel.now + fits * length_us >= self._kernel.limit_us()
+        return self._wait_us < self._kernel.limit_us() - self._kernel.now <= fits * length_us
 
     def _stays_known(self) -> bool:
         """Return whether the known period stays known: a heartbeat may just have interrupted it."""
