@@ -119,7 +119,8 @@ def _changes() -> Iterator[tuple[str, str, str]]:
     """Yield each change: its id, what it does, and the hint that recommends it."""
     for hint, changes in CHANGES.items():
         for name, make in changes:
-            yield name, (make.__doc__ or "").replace("``", "`"), hint
+            about = " ".join((make.__doc__ or "").split())
+            yield name, about.replace("``", "`"), hint
 
 
 def _section(name: str) -> str:

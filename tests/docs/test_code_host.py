@@ -44,11 +44,13 @@ def test_a_page_needs_no_site(page):
     texts = [each.content for each in inline(page, "text")]
     tags = {each.content for each in inline(page, "html_inline")}
     blocks = [token.content for token in TOKENS[page] if token.type == "html_block"]
+    indented = [token.content for token in TOKENS[page] if token.type == "code_block"]
 
     assert [text for text in texts if SITE_ONLY.search(text)] == []
     assert [text for text in texts if re.match(r"\s*\|.*\|\s*$", text)] == []
     assert tags <= {"<br>"}
     assert all(block.startswith("<!--") for block in blocks)
+    assert [] == indented, "text that is indented is shown as code"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ import emulator
 
 from ...cli.commands import CRASH, rebalance
 from .browser import open_page, violations
+
+OFFSETS_LOG = Path(__file__).parents[4] / "examples" / "__consumer_offsets-4"
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +35,21 @@ def explained(scenario):
     path = scenario.with_name("explained.html")
     assert 0 == rebalance("explain", scenario, "D1", "--html", path).status
     return path
+
+
+@pytest.fixture(scope="module")
+def audited(scenario):
+    events, path = scenario.with_name("events.parquet"), scenario.with_name("audited.html")
+    assert 0 == rebalance("run", scenario, "--events", events).status
+    assert 0 == rebalance("audit", events, "--html", path).status
+    return path
+
+
+@pytest.fixture(scope="module")
+def imported(scenario):
+    folder = scenario.with_name("imported")
+    assert 0 == rebalance("import", OFFSETS_LOG, "-o", folder, "--engine", "pool").status
+    return folder / "report.html"
 
 
 def ticks(figure):
@@ -83,12 +101,29 @@ def test_pages_are_refused_before_anything_is_played(scenario, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_work_in_a_browser(compared, explained, scheme):
+def test_the_pages_work_in_a_browser(compared, explained, audited, imported, scheme):
     """No error of the console, nothing serious for axe, and text that fits."""
-    for page in (compared, explained):
+    for page in (compared, explained, audited, imported):
         opened = open_page(page, width=390, scheme=scheme)
         assert ([], True) == (opened.errors, opened.width <= 390)
         assert [] == violations(page, scheme)
+
+
+@pytest.mark.long
+def test_a_click_on_a_mark_of_an_audit_shows_its_sequence(audited):
+    """As on the page of the run."""
+    click = (
+        "document.querySelector('svg a').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    shown = (
+        "new Promise(done => setTimeout(() => done(document.querySelector('details[open]').innerText),"
+        " 300))"
+    )
+    opened = open_page(audited, f"{click}; 0", shown)
+
+    assert [] == opened.errors
+    assert "crash billing-1" in opened.answers[1]
+    assert "evidence" in opened.answers[1]
 
 
 @pytest.mark.long
