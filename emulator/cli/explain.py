@@ -111,7 +111,11 @@ LEDGER_EXAMPLES: Examples = (
 )
 KindOption = Annotated[
     list[EntryKind] | None,
-    typer.Option("--kind", help="Only entries of this kind; repeatable."),
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help="Only entries of this kind: reprocessed, lost, truncated or partial; repeatable.",
+    ),
 ]
 
 
