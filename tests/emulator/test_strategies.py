@@ -84,3 +84,49 @@ def test_an_unknown_verb_is_refused():
     """With the nearest one."""
     with pytest.raises(RefusedError, match=r"'crush'; did you mean \"crash\"\?; allowed are"):
         find(scenarios(faults=["crush"]), lambda _: True)
+
+
+OWN_ASSIGNOR = """
+from assignors.types import FunctionAssignor, TopicPartition
+
+
+def create():
+    return FunctionAssignor("{name}", assign)
+
+
+def assign(topics, subscriptions):
+    members = sorted(subscriptions)
+    every = [TopicPartition("orders", number) for number in range(topics.partition_counts["orders"])]
+    return {{
+        member: tuple(every[place :: len(members)][:{most}]) for place, member in enumerate(members)
+    }}
+"""
+
+
+def property_of(assignor, folder):
+    """Return a property as a user writes it: under each fault every partition has an owner again."""
+    own = {"settings": {"partition.assignment.strategy": f"{assignor}:create"}}
+    drawn_from = scenarios(group=own, faults=["crash", "rolling_restart"], folder=folder)
+
+    @settings(max_examples=8, database=None, deadline=None, derandomize=True)
+    @given(drawn_from)
+    def every_partition_is_read(drawn):
+        run = emulator.run(drawn, keep_events=False)
+        assert run.ledger.lost == 0
+        assert not run.metrics.listings["without_owner"]
+
+    return every_partition_is_read
+
+
+def test_an_assignor_of_ones_own_has_a_property(tmp_path):
+    """In a module beside the test; one that leaves partitions out is found, with the smallest scenario."""
+    (tmp_path / "a_fair_one.py").write_text(OWN_ASSIGNOR.format(name="fair", most=99))
+    (tmp_path / "a_lame_one.py").write_text(OWN_ASSIGNOR.format(name="lame", most=1))
+    property_of("a_fair_one", tmp_path)()
+    with pytest.raises(AssertionError) as caught:
+        property_of("a_lame_one", tmp_path)()
+    (note,) = (each for each in caught.value.__notes__ if "as a file" in each)
+
+    assert '"a_lame_one:create"' in note
+    assert "partitions = 2" in note
+    assert 1 == note.count("[[group.member]]")
