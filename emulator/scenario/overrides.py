@@ -18,6 +18,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from emulator.scenario import short_forms
+from emulator.scenario.clients.names import of_other_client, other_name_of
 from emulator.scenario.kafka_settings import (
     BROKER,
     CONSUMERS,
@@ -190,10 +191,13 @@ def _below(key: Key, name: str, node: Document, end: tuple[Sequence[str], Any]) 
 
 def _entry(name: str, node: Document, segments: Sequence[str], value: Any) -> Document | None:
     entry = ".".join(segment.removeprefix("[") for segment in segments)
-    if name == "settings" and not any(entry in known for known in (CONSUMERS, BROKER, TOPIC)):
-        return None
     table = node.get(name)
     kept = table if isinstance(table, dict) else {}
+    if name == "settings":
+        of_kafka = any(entry in known for known in (CONSUMERS, BROKER, TOPIC))
+        if not (of_kafka or of_other_client(entry)):
+            return None
+        kept = {key: given for key, given in kept.items() if not other_name_of(key, entry)}
     if name == "settings" and entry == PROTOCOL:
         gone = REFUSED_WITH["consumer" if value == "consumer" else "classic"]
         kept = {key: given for key, given in flattened(kept) if key not in gone}

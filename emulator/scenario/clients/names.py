@@ -113,6 +113,17 @@ def _renamed(table: Any, client: object, place: Place = ("settings",)) -> Any:
     return found
 
 
+def of_other_client(name: str) -> bool:
+    """Return whether a client other than Java's has a setting of this name."""
+    return any(name in profile_of(client).names for client in CLIENTS[1:])
+
+
+def other_name_of(one: str, name: str) -> bool:
+    """Return whether a client has two names, its own and Kafka's, for one setting, and these are they."""
+    renamed = (profile_of(client).names for client in CLIENTS[1:])
+    return one != name and any(names.get(one, one) == names.get(name, name) for names in renamed)
+
+
 def kafkas_value(name: str, value: object, profile: ClientProfile) -> object:
     """Return the value of Kafka's setting *name* that a client's own value means.
 

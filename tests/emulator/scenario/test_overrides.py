@@ -262,3 +262,26 @@ def test_a_list_of_acts_replaces_acts_and_faults(name):
 @pytest.mark.parametrize("text", ["run_for+=10s", "act+=5", "group[billing].members+={}"])
 def test_nothing_else_can_be_added(text):
     assert "+= adds a table to act, fault, group or topic" in refusal(text)
+
+
+@pytest.mark.parametrize("name", ["session_timeout_ms", "session.timeout.ms"])
+@pytest.mark.parametrize("written", ["session_timeout_ms", '"session.timeout.ms"'])
+def test_a_setting_of_another_client_may_have_its_own_name_or_kafkas(written, name):
+    """Whichever the file has: the advice of a run is given in Kafka's names."""
+    scenario = loads(
+        f"""
+        title = "another client"
+        run_for = "30s"
+        topic = [{{ name = "orders", rate = "1/s" }}]
+        [[group]]
+        id = "billing"
+        topics = ["orders"]
+        members = 1
+        client = "kafka-python"
+        settings = {{ {written} = 8000 }}
+        """,
+        "another-client.toml",
+        [f"group[billing].settings[{name}]=10s"],
+    )
+
+    assert {"session.timeout.ms": 10_000} == dict(scenario.group[0].settings)
