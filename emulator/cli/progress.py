@@ -28,6 +28,9 @@ LINE_PATIENCE_S: Final = 2.0
 ABOUT: Final = "about "
 AT_MOST: Final = "at most "
 
+TOLD_BY: Final = 0.01
+"""The part of the work that has to be done before its pace says more than the estimate."""
+
 BAR_EVERY_S: Final = 0.2
 LINE_EVERY_S: Final = 60.0
 
@@ -114,7 +117,7 @@ class Progress:
         now = monotonic()
         if self._bound == AT_MOST:
             return 0.0
-        if self._done and self._total:
+        if self._done > self._total * (TOLD_BY if self._expected_s else 0):
             whole_s = (self._moved_s - self._began_s) * self._total / self._done
         else:
             whole_s = self._expected_s or 0.0

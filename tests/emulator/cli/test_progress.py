@@ -81,6 +81,17 @@ def test_before_anything_is_done_the_estimate_counts(clock):
     assert line.share() < 1
 
 
+def test_what_little_is_done_says_less_than_the_estimate(clock):
+    """A start that took long is not the pace of the rest."""
+    line = Progress("simulated seconds", expected_s=90)
+
+    clock[0] = 30.0
+    line.show(0.04, 210)
+    assert "simulated seconds: 0 of 210 (0%), about 1 min left" == line.text()
+    line.show(21, 210)
+    assert "simulated seconds: 21 of 210 (10%), about 4 min 30 s left" == line.text()
+
+
 def test_the_number_of_runs_is_known_from_the_start(clock):
     """So that the first line names it."""
     line = Progress("runs", expected_s=90, total=40)
