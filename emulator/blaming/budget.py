@@ -33,7 +33,7 @@ MAX_EXACT: Final = 10_000
 """The number of records in a run up to which each poll is played."""
 
 EXACT_S, COMMITTED_S = 1e-4, 2.5e-4
-"""The time for a record of a run that is played by polls, and with commits of the application."""
+"""The time for a poll of a run that is played by polls, and with commits of the application."""
 
 T = TypeVar("T")
 
@@ -64,8 +64,8 @@ class Costs:
         found_s = estimate(self._scenario_of(policy)).cpu_s
         if not is_exact(self._case):
             return found_s
-        is_automatic = policy.commit in ("auto", "store", "none")
-        return found_s + self._case.records * (EXACT_S if is_automatic else COMMITTED_S)
+        polls = self._case.records / (policy.largest_batch if self._case.busy else 1)
+        return found_s + polls * (COMMITTED_S if policy.is_by_call else EXACT_S)
 
     def refuse_endless(self, tried: Sequence[Policy]) -> None:
         """Raise RefusedError if not even the least search ends within ``MAX_S``."""

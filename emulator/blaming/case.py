@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from assignors.values import dataclass
+from emulator.blaming.arrivals import is_busy
 from emulator.blaming.batches import sizes_of_batches
 from emulator.blaming.evidence import Evidence
 from emulator.blaming.figures import Figure, Figures, after, before, figures_for, repeats_of
 from emulator.blaming.policies import interval_ms
-from emulator.blaming.setup import Setup, Table, is_busy, scenario_of, warm_up_us
+from emulator.blaming.setup import Setup, Table, scenario_of, warm_up_us
 from emulator.blaming.symptoms import Symptoms, symptoms_of
 
 SECOND = 1_000_000

@@ -14,7 +14,8 @@ from emulator.blaming.setup import Table
 
 CLIENTS_DIFFER = 0.15
 """Clients with one policy whose distances differ by less are not told apart, nor are policies that differ
-only at a revocation: one run of a client differs from the next one by as much."""
+only at a revocation, nor closes after a batch and in it: one run of a client differs from the next one by as
+much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,7 @@ class Explanation:
     """The figures that cannot be as seen."""
 
     alike: tuple[Alternative, ...] = ()
-    """The same policy and happening with clients that fit about as well, and consumers that close in
-    mid-batch with the same figures in all runs."""
+    """The same policy and happening with clients that fit about as well, and other ways to close that do."""
 
     @property
     def words(self) -> str:
@@ -66,13 +66,13 @@ class Explanation:
             for each in self.alike
             if each.policy.name != self.policy.name
         }
-        named = [
-            each.happening.words
+        named = {
+            each.happening.words + self._fit_if_different(each): None
             for each in self.alike
             if each.happening.name != self.happening.name
-        ]
+        }
         policy = f"{self.policy.words}{_or(calls)}{_or(clients)}"
-        return f"{policy}; {self.happening.words}{_or(dict.fromkeys(named))}"
+        return f"{policy}; {self.happening.words}{_or(named)}"
 
     def _fit_if_different(self, each: Alternative) -> str:
         """Return the fit of an alternative if it is not the same."""
@@ -118,7 +118,4 @@ def _is_alike(head: Explanation, other: Explanation) -> bool:
         return False
     if tuple(head.figures.values()) == tuple(other.figures.values()):
         return True
-    return (
-        head.happening.name == other.happening.name
-        and other.distance - head.distance <= CLIENTS_DIFFER
-    )
+    return other.distance - head.distance <= CLIENTS_DIFFER

@@ -89,6 +89,10 @@ FIGURES: Mapping[str, Figure] = {**BEFORE, **AFTER}
 CLOCKS_DIFFER_US = 100_000
 """The clocks of a consumer and of a broker may differ by this time."""
 
+EARLIER_US = 500_000
+"""An incident that begins with a generation may begin so much earlier in a run: a member that looks for
+changes of topics twice a second finds one at any time within that."""
+
 _AT_ONCE_US = 50_000
 """Commits that follow within this time are those of one request, or of one moment."""
 
@@ -204,7 +208,7 @@ def after(evidence: Evidence, onset_us: int, stopped: Sequence[str]) -> Figures:
     repeats = repeats_of(evidence.work)
     late = [each for each in repeats if each.at_us >= onset_us]
     records = sum(each.records for each in late)
-    generations = [at_us for at_us in evidence.generations_us if at_us >= onset_us]
+    generations = [at_us for at_us in evidence.generations_us if at_us >= onset_us - EARLIER_US]
     stalls = sorted(_stalls(evidence.work, onset_us).values())
     return {
         "repeated": records,

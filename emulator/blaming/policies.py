@@ -9,6 +9,7 @@ from operator import attrgetter
 from statistics import median
 
 from assignors.values import dataclass
+from emulator.blaming.batches import USUAL
 from emulator.blaming.clients import ALSO_POSSIBLE, clients_of, unusual
 from emulator.blaming.evidence import Committed, Evidence, grouped
 from emulator.blaming.figures import intervals_s
@@ -75,6 +76,16 @@ class Policy:
     def is_per_record(self) -> bool:
         """Whether it commits after each record."""
         return isinstance(self.commit, str) and self.commit.endswith("per record")
+
+    @property
+    def is_by_call(self) -> bool:
+        """Whether the application commits after each poll or record, not at an interval."""
+        return isinstance(self.commit, str) and self.commit not in ("auto", "store", "none")
+
+    @property
+    def largest_batch(self) -> int:
+        """How many records a call hands out at most: those of each call of a consumer that always works."""
+        return (self.batch or USUAL) if _asks(self) else 1
 
     @property
     def can_lose(self) -> bool:

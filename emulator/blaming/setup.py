@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from assignors.values import dataclass
+from emulator.blaming.arrivals import BUSY, arrivals, arrivals_behind, caught_up_us, is_busy
 from emulator.blaming.evidence import Evidence, Work, grouped
 from emulator.blaming.ranges import PIECE_US
 from emulator.blaming.symptoms import Symptoms
@@ -28,7 +29,7 @@ _FORMED_US = 7_000_000
 _HEARTBEATS = 2
 """Members of the consumer protocol hear with a heartbeat that they own less, and with another that they own more."""
 
-_USUAL_CONSUMER_HEARTBEAT_MS = 5_000
+_USUAL_CONSUMER_HEARTBEAT_MS, _SHORTEST_HEARTBEAT_MS = 5_000, 1_000
 
 SHORTEST_SESSION_MS, LONGEST_SESSION_MS = 3_000, 40_000
 """Times from a stop to a new group epoch that are taken for a session timeout other than 45 s."""
@@ -36,9 +37,6 @@ SHORTEST_SESSION_MS, LONGEST_SESSION_MS = 3_000, 40_000
 HEARTBEAT = "group.consumer.heartbeat.interval.ms"
 
 USUAL_SESSION_MS, USUAL_HEARTBEAT_MS = 45_000, 3_000
-
-BUSY = 0.9
-"""A group whose consumers work for this part of the time has a backlog."""
 
 DENSE = 20
 """Rows of one consumer over which the time of a record is measured if rows do not have theirs."""
@@ -132,23 +130,18 @@ def _topics(evidence: Evidence) -> list[str]:
 
 
 def _topic(evidence: Evidence, symptoms: Symptoms, name: str) -> Table:
-    numbers = {done.partition.partition for done in evidence.work if done.partition.topic == name}
-    firsts: dict[int, int] = {}
-    lasts: dict[int, int] = {}
+    mine = [done for done in evidence.work if done.partition.topic == name]
     gone = (each.gone_us for each in symptoms.recreated if each.topic == name)
     until_us = min(gone, default=symptoms.ended_us)
-    for done in evidence.work:
-        if done.partition.topic == name and done.ended_us <= until_us:
-            firsts.setdefault(done.partition.partition, done.first)
-            number = done.partition.partition
-            lasts[number] = max(lasts.get(number, 0), done.next_offset)
-    begun_us = dict(symptoms.appeared).get(name, evidence.work[0].began_us)
-    seconds = max(1.0, (until_us - begun_us) / 1e6)
-    records = sum(lasts[number] - firsts[number] for number in firsts)
-    table = {"name": name, "partitions": max(numbers) + 1}
+    seen = [done for done in mine if done.ended_us <= until_us]
+    table: Table = {
+        "name": name,
+        "partitions": max(done.partition.partition for done in mine) + 1,
+    }
     if is_busy(evidence, symptoms):
-        return table | {"rate": "0.01/s", "backlog": records // len(numbers)}
-    return table | {"rate": f"{max(records / len(numbers) / seconds, 0.01):.3g}/s"}
+        return table | arrivals_behind(seen, caught_up_us(evidence.work), _FORMING_US)
+    begun_us = dict(symptoms.appeared).get(name, evidence.work[0].began_us)
+    return table | arrivals(seen, begun_us, until_us)
 
 
 def _from_when_formed(topic: Table, at_us: int) -> Table:
@@ -160,16 +153,6 @@ def _from_when_formed(topic: Table, at_us: int) -> Table:
     if "backlog" in topic:
         return topic
     return topic | {"produce_from": seconds_text(at_us - SECOND_US)}
-
-
-def is_busy(evidence: Evidence, symptoms: Symptoms) -> bool:
-    """Return whether consumers worked for most of the time before the incident."""
-    quiet = [
-        done for done in evidence.work if symptoms.formed_us < done.ended_us <= symptoms.onset_us
-    ]
-    consumers = {done.consumer for done in quiet}
-    lasted_us = max(1, symptoms.onset_us - symptoms.formed_us) * max(1, len(consumers))
-    return sum(done.ended_us - done.began_us for done in quiet) > BUSY * lasted_us
 
 
 def _work_us(quiet: Sequence[Work], work: Sequence[Work]) -> int:
@@ -242,19 +225,27 @@ def _settings(setup: Setup) -> Table:
 def _cluster_settings(setup: Setup, symptoms: Symptoms) -> Table:
     """Return the brokers' session timeout, which the log of the consumer protocol does not have.
 
-    It is the time from the first stop to the next group epoch, if that is one.
+    It is the time from the first stop to the next group epoch, if that is one, and not that of a member
+    that polls too late: such a member leaves with its next heartbeat, half an interval later on average.
     """
     if setup.protocol == "classic":
         return {}
     next_us = symptoms.next_generation_us
     seen_ms = 0 if next_us is None else (next_us - symptoms.onset_us) // 1_000
+    late_ms = seen_ms - (setup.rebalance_timeout_ms or 0)
+    if setup.rebalance_timeout_ms and 0 < late_ms < _USUAL_CONSUMER_HEARTBEAT_MS:
+        return _heartbeats(max(_SHORTEST_HEARTBEAT_MS, 2 * late_ms))
     if not SHORTEST_SESSION_MS <= seen_ms <= LONGEST_SESSION_MS:
         return {}
     key = "group.consumer.{}session.timeout.ms"
-    return {key.format(""): seen_ms, key.format("min."): seen_ms} | {
-        f"group.consumer.{least}heartbeat.interval.ms": min(5_000, seen_ms // 3)
-        for least in ("", "min.")
-    }
+    sessions = {key.format(least): seen_ms for least in ("", "min.")}
+    return sessions | _heartbeats(seen_ms // 3)
+
+
+def _heartbeats(every_ms: int) -> Table:
+    """Return the brokers' heartbeat interval (ms), no longer than Kafka's default."""
+    value = min(_USUAL_CONSUMER_HEARTBEAT_MS, every_ms)
+    return {f"group.consumer.{least}heartbeat.interval.ms": value for least in ("", "min.")}
 
 
 def _member(setup: Setup, name: str, *, late: bool) -> Table:

@@ -273,11 +273,20 @@ def _explanation(
     middle = {name: each[1] for name, each in figures.items()}
     off = (_distance(case, middle, AFTER) + _distance(case, middle, BEFORE)) / 2
     against = contradicted(figures, case.seen, case.figures)
-    closes_early = happening.name.endswith(MID_BATCH) and policy.commit == "auto"
-    if case.seen["skipped"] and (policy.can_lose or closes_early):
+    if _loses_by_chance(case, policy, happening):
         against = tuple(name for name in against if name != "skipped")
     off += policy.unusual + happening.unusual + CONTRADICTION * len(against)
     return Explanation(policy, happening, scenario, figures, off, against)
+
+
+def _loses_by_chance(case: Case, policy: Policy, happening: Happening) -> bool:
+    """Return whether it is chance how many records an explanation loses: those in hand when a process ended.
+
+    A consumer that waits for records most of the time may have none in hand; one with a backlog has some.
+    """
+    closes_early = happening.name.endswith(MID_BATCH) and policy.commit == "auto"
+    has_some = bool(case.seen["skipped"]) or not case.busy
+    return has_some and (policy.can_lose or closes_early)
 
 
 def _distance(case: Case, found: Figures, names: Iterable[str]) -> float:

@@ -206,9 +206,17 @@ def fault_in(capture: Capture) -> str:
     if "sigterm" in verbs:
         several = len({member for verb, member in done if verb == "sigterm"}) > 1
         returned = "deploy" if several else "restart"
-        ending = MID_BATCH if member_settings(capture.traces[0]).stops_in_batch else ""
+        ending = MID_BATCH if _stops_in_batch(capture) else ""
         return (returned if "start" in verbs else "close") + ending
     return "join" if "start" in verbs else "nothing"
+
+
+def _stops_in_batch(capture: Capture) -> bool:
+    """Return whether a process that got a SIGTERM ended its batch early."""
+    ended = {action.member for action in capture.actions if action.do == "sigterm"}
+    return any(
+        trace.member in ended and member_settings(trace).stops_in_batch for trace in capture.traces
+    )
 
 
 def _of_refused(capture: Capture) -> bool:

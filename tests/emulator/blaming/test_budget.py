@@ -58,6 +58,22 @@ def test_records_of_exact_runs_count_and_those_with_commits_of_the_application_c
     assert costs_of(many).run_s(BATCHES) > COMMITTED_S * case_of(many, SETUP).records
 
 
+def test_consumers_that_always_work_poll_once_a_batch():
+    """So do commits after each batch; those at an interval do not depend on polls."""
+    busy = evidence(
+        steady("a", 0, 1, 30, every_s=0.01),
+        steady("b", 1, 1, 60, every_s=0.01),
+        commits=[(at, 1, at * 100) for at in range(5, 60, 5)],
+        generations=(0, 37),
+    )
+    every = Policy("interval", {"call": "sync", "when": "every", "every": "5s"})
+    costs = costs_of(busy)
+
+    assert case_of(busy, SETUP).busy
+    assert costs.run_s(BATCHES) < 0.1 * COMMITTED_S * case_of(busy, SETUP).records
+    assert costs.run_s(every) < costs.run_s(BATCHES)
+
+
 def test_a_run_without_a_happening_ends_earlier():
     costs = costs_of(crash(every_s=0.1))
 

@@ -76,6 +76,14 @@ def test_times_count_from_the_onset():
     assert found["returned_s"] < 0, "it never does"
 
 
+def test_a_generation_shortly_before_the_onset_is_the_one_with_which_it_begins():
+    """When a member looks for new topics is chance, within half a second."""
+    seen = evidence(steady("a", 0, 0, 30), generations=(0, 9, 9.9))
+    found = after(seen, 10 * SECOND, [])
+
+    assert (1, -0.1) == (found["generations"], round(found["first_generation_s"], 1))
+
+
 def test_commits_behind_and_ahead_of_the_work():
     """Of three commits one covers all, one leaves five, one covers two that are not processed."""
     seen = evidence(steady("a", 0, 0, 10), commits=[(1.05, 0, 11), (2.05, 0, 16), (3.05, 0, 33)])

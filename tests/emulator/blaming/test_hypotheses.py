@@ -247,3 +247,21 @@ def test_commits_at_an_interval_are_tried_with_a_listener_that_commits():
     assert 2 == sum(
         each.quiet_commits == tried[0].quiet_commits for each in policies(STOPPED, SETUP)
     )
+
+
+def test_a_poll_interval_that_the_log_shows_is_not_taken_for_a_session():
+    """A member that polls too late leaves with its next heartbeat, half an interval later on average."""
+    stopped = evidence(
+        steady("a", 0, 1, 20), steady("b", 1, 1, 60), steady("b", 0, 29, 60), generations=(0, 28.5)
+    )
+    setup = replace(SETUP, protocol="consumer", session_timeout_ms=None)
+    late, session = (
+        scenario_of(replace(setup, rebalance_timeout_ms=each), stopped, symptoms_of(stopped))
+        for each in (8_000, 300_000)
+    )
+    key = "group.consumer.{}.ms"
+    interval, timeout = key.format("heartbeat.interval"), key.format("session.timeout")
+
+    assert 1_000 == pytest.approx(late["cluster"]["settings"][interval], abs=200)
+    assert timeout not in late["cluster"]["settings"]
+    assert 8_500 == pytest.approx(session["cluster"]["settings"][timeout], abs=200)
