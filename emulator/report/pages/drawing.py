@@ -334,6 +334,8 @@ def _fitting_ticks(labels: Sequence[tuple[float, str]], width: float) -> set[int
     Of equally spaced ones it is every n-th, so that they stay so.
     """
     places = range(len(labels))
+    if not _apart(labels, places[:1], width):  # it would begin outside the figure
+        places = places[1:]
     if len({round(b - a) for (a, _), (b, _) in pairwise(labels)}) > 1:
         return _apart(labels, places, width)
     every = (places[::step] for step in range(1, len(labels) + 1))

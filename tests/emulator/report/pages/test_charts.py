@@ -161,6 +161,15 @@ def test_labels_that_do_not_all_fit_stay_equally_spaced():
         ]
 
 
+@pytest.mark.parametrize("first", range(0, 200, 3))
+def test_a_first_label_without_room_leaves_room_to_the_others(first):
+    """Near the left edge it would begin outside a narrow figure."""
+    moments = [(first + 300.0 * number, f"10:52:{number}0") for number in range(3)]
+
+    assert all(shown_in(tick_labels(moments, 34), level) for level in range(3))
+    assert shown_in(tick_labels(moments[:2], 34), 0)
+
+
 @pytest.mark.parametrize("level", range(len(FIGURE_WIDTHS)))
 def test_every_name_of_an_axis_is_shown(level):
     """On a phone, too: on several lines where they would cover each other, and inside the figure."""
