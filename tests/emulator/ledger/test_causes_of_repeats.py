@@ -376,9 +376,6 @@ def test_an_owner_is_no_second_owner_beside_itself():
     only(history, Cause.KEPT_REWOUND, 30)
 
 
-# -- lost ------------------------------------------------------------------------------------
-
-
 def test_a_refused_commit_of_what_is_committed_already_is_not_the_cause():
     """It would not have covered more than the accepted commit before it."""
     history = owner_at_work()
