@@ -103,6 +103,10 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("a commit may name partitions that are not assigned", lambda p: _yes(on=p.commits_unassigned)),
     ("commits carry leader epochs", lambda p: _yes(on=p.commits_epochs)),
     ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),
+    (
+        "`close()` waits for the fetches in flight (up to `fetch.max.wait.ms`)",
+        lambda p: _yes(on=p.closes_sessions),
+    ),
     ("when its own session expires, the client", lambda p: p.session_end.value),
     (
         "first heartbeat of a cooperative generation",

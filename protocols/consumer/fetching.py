@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from protocols.consumer.completed_fetch import CompletedFetch
 from protocols.consumer.positions import READING, Positions, Reading
 from protocols.consumer.record_order import in_record_order
 from protocols.consumer.saved import SavedFetcher
@@ -36,24 +37,7 @@ Queued = dict[TopicPartition, tuple[int, int]]
 """By partition: the end of what is buffered behind the position, and its records."""
 
 
-class _Completed:
-    """One partition's part of a fetch response, drained from the front."""
-
-    __slots__ = ("epochs", "gaps", "next_offset", "position", "reading")
-
-    def __init__(self, reading: Reading, part: FetchedRecords) -> None:
-        self.reading = reading
-        self.position = part.first
-        self.next_offset = part.next_offset
-        self.epochs = part.epochs
-        self.gaps = part.gaps
-
-    @property
-    def count(self) -> int:
-        """The number of records that are left."""
-        if self.gaps is None:
-            return self.next_offset - self.position
-        return self.gaps.count_in(self.position, self.next_offset)
+CLOSES_SESSION = FetchRequest(partitions=())
 
 
 class Broken(NamedTuple):
@@ -73,6 +57,7 @@ class Fetcher:
         "_in_flight",
         "_line",
         "_queue",
+        "_sessions",
         "paused",
         "pending",
         "positions",
@@ -88,8 +73,11 @@ class Fetcher:
         self.positions = Positions()
         self._queue = queue
         self._in_flight: set[int] = set()
+        self._sessions: set[int] = set()
+        """The brokers with a fetch session of this consumer."""
+
         self._broken: dict[int, Broken] = {}
-        self._buffer: deque[_Completed] = deque()
+        self._buffer: deque[CompletedFetch] = deque()
         self.revoking = False
         """All partitions are about to be revoked (eager join prepare): no records are returned."""
 
@@ -99,7 +87,7 @@ class Fetcher:
         self.paused: frozenset[TopicPartition] = frozenset()
         """Partitions that the application has paused: neither fetched nor returned, but buffered."""
 
-        self._line: _Completed | None = None
+        self._line: CompletedFetch | None = None
         """The completed fetch that records were last taken from (``nextInLineFetch``)."""
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -112,7 +100,7 @@ class Fetcher:
         self.revoking = False
         self._buffer = deque(c for c in self._buffer if self._is_current(c))
 
-    def _is_current(self, completed: _Completed) -> bool:
+    def _is_current(self, completed: CompletedFetch) -> bool:
         return self.positions.readings.get(completed.reading.partition) is completed.reading
 
     # -- fetching ----------------------------------------------------------------------------
@@ -143,6 +131,7 @@ class Fetcher:
             wanted = self._partitions_to_fetch(readings, queued)
             if wanted:
                 self._in_flight.add(leader)
+                self._sessions.add(leader)
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
 
@@ -182,7 +171,18 @@ class Fetcher:
         buffered = self._with_records()
         free = [b for b in leaders if b not in in_flight and b not in buffered]
         in_flight.update(free)
+        self._sessions.update(free)
         return free
+
+    def close_sessions(self) -> list[tuple[int, FetchRequest]]:
+        """Return the requests that close the fetch sessions, by broker, and count them as in flight.
+
+        A broker answers a fetch in flight first. None goes to a broker that is not connected
+        (``prepareCloseFetchSessionRequests``).
+        """
+        brokers = [broker for broker in sorted(self._sessions) if broker not in self._broken]
+        self._in_flight.update(brokers)
+        return [(broker, CLOSES_SESSION) for broker in brokers]
 
     def _with_records(self) -> set[int]:
         """Return the brokers with buffered records of partitions that are not paused."""
@@ -206,7 +206,7 @@ class Fetcher:
                 if reading is not None:
                     self._refused(reading, part)
             elif reading is not None and part.next_offset > part.first:
-                self._buffer.append(_Completed(reading, part))
+                self._buffer.append(CompletedFetch(reading, part))
         return failed
 
     def _refused(self, reading: Reading, part: FetchedRecords) -> None:
@@ -335,7 +335,7 @@ class Fetcher:
         """Whether the buffer has completed fetches besides the one being drained."""
         return len(self._buffer) > (1 if self._buffer and self._buffer[0] is self._line else 0)
 
-    def _wanted(self, completed: _Completed) -> bool:
+    def _wanted(self, completed: CompletedFetch) -> bool:
         reading = completed.reading
         return (
             self.positions.readings.get(reading.partition) is reading
@@ -390,7 +390,7 @@ class Fetcher:
         self._buffer = deque()
         for (tp, first, end), epochs in zip(saved.buffer, saved.epochs, strict=True):
             part = FetchedRecords(tp, offsets[tp] + first, offsets[tp] + end, epochs=epochs)
-            self._buffer.append(_Completed(self.positions.readings[tp], part))
+            self._buffer.append(CompletedFetch(self.positions.readings[tp], part))
         self._line = self._buffer[0] if saved.drains else None
 
     def check(self) -> None:

@@ -148,7 +148,8 @@ class FetchRequest:
     """Request records of partitions that a broker leads (API 1)."""
 
     partitions: tuple[FetchPartition, ...]
-    """All partitions that the client fetches from this broker, in request order."""
+    """All partitions that the client fetches from this broker, in request order; none: it closes the
+    fetch session (epoch -1)."""
 
 
 class FetchedRecords(NamedTuple):

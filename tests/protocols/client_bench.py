@@ -1,7 +1,7 @@
 """A client with a hand-moved clock: its timers, its requests, its listener calls.
 
-Metadata and lookups are answered at once while ``topics`` and ``coordinator`` say what with;
-every other request lies in ``sent`` until the test answers it. ``check()`` runs after every
+Metadata and lookups are answered at once while ``topics`` and ``coordinator`` say what with, and so is
+the end of fetch sessions, with the fetch before it; every other request lies in ``sent`` until the test answers it. ``check()`` runs after every
 step. The benches of both protocols' clients build on this; they make the ``client``.
 """
 
@@ -14,11 +14,13 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetching import CLOSES_SESSION, Handed
 from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step
 from protocols.messages import (
     Disconnected,
     Envelope,
+    FetchRequest,
+    FetchResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     Header,
@@ -225,6 +227,8 @@ class Bench:
     def _sent(self, sent: Sent) -> None:
         self.history.append(sent)
         answer = None if type(sent.message) in self.deaf else self._automatic(sent.message)
+        if sent.message == CLOSES_SESSION and FetchRequest not in self.deaf:
+            answer = FetchResponse(sent.node, ())
         if answer is None:
             self.sent.append(sent)
         else:

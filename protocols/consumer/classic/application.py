@@ -50,7 +50,7 @@ from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import look_up, on_reads
 from protocols.facts import CommitKind
-from protocols.machine import Call, Return, SetTimer, Step
+from protocols.machine import Call, Return, Send, SetTimer, Step
 from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
@@ -249,7 +249,7 @@ def begin_close(
 ) -> Step[ClientState]:
     """Enter close(): the final automatic commit comes first, within the timeout."""
     budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
-    app = Closing(CloseStage.COMMIT, now + budget, operation)
+    app = Closing(CloseStage.COMMIT, now + budget, operation, now + timeout_us)
     state = replace(state, app=app)
     step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
     if not consumer.settings.enable_auto_commit:
@@ -277,9 +277,26 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
         case Closing(CloseStage.LEAVE, deadline):
             if _awaited(state, consumer) and now < deadline:
                 return Step(state)
-            return Step(replace(state, app=Closed(), beat=None), (Return(Closed()),))
+            return _close_sessions(state, consumer, state.app, now)
+        case Closing(CloseStage.FETCHES, deadline):
+            if consumer.fetcher.in_flight and now < deadline:
+                return Step(state)
+            return Step(replace(state, app=Closed()), (Return(Closed()),))
         case _:
             return Step(state)
+
+
+def _close_sessions(
+    state: ClientState, consumer: Consumer, app: Closing, now: int
+) -> Step[ClientState]:
+    """Close the fetch sessions, and wait for the answers (``Fetcher.maybeCloseFetchSessions``)."""
+    deadline = min(app.ends_us, now + consumer.settings.request_timeout_ms * MS)
+    if not consumer.profile.closes_sessions or now >= deadline:
+        return Step(replace(state, app=Closed()), (Return(Closed()),))
+    closing = replace(app, stage=CloseStage.FETCHES, deadline_us=deadline)
+    sends = [Send(*each) for each in consumer.fetcher.close_sessions()]
+    step = Step(replace(state, app=closing), (*sends, SetTimer(CLOSE, deadline)))
+    return step.then(lambda s: advance_close(s, consumer, now))
 
 
 def _close_pending(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

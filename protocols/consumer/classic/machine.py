@@ -240,7 +240,8 @@ class Client:
         """Buffer records at once if poll waits for them, else when a thread polls the network."""
         if self._poll_until is None:
             self._arrived.append((now, response))
-            return Step(self.state)
+            closing = isinstance(self.state.app, Closing)
+            return self._took(Step(self.state), now) if closing else Step(self.state)
         effects = self._become(self._buffer(self.state, response, now))
         if duties.returns_first(self.state, self.consumer, is_calm=self._skips_group(now)):
             return Step(self.state, effects + self._collect(now, self._poll_until))
@@ -367,6 +368,8 @@ class Client:
                 after = application.advance_commit_sync(self.state, self.consumer, now)
                 effects += self._become(after)
             if isinstance(self.state.app, Closing):
+                while self._arrived:  # close() looks at no records, nor at their errors
+                    self.consumer.fetcher.arrived(self._arrived.pop(0)[1])
                 effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 

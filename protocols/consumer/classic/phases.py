@@ -148,6 +148,7 @@ class CloseStage(enum.Enum):
     COMMIT = "final commit"
     LOOKUP = "asynchronous commits that wait for a coordinator"
     LEAVE = "LeaveGroup and what is still in flight"
+    FETCHES = "fetches in flight, and the end of the fetch sessions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,11 @@ class Closing:
 
     stage: CloseStage
     deadline_us: int
+    """When it stops waiting for the group, or for fetches."""
+
     operation: CloseOperation
+    ends_us: int
+    """When the whole call has to end."""
 
 
 App = Outside | Calling | CommittingSync | Closing | Closed

@@ -296,8 +296,8 @@ def on_revoked(
 ) -> Step[ClientState]:
     """Continue a cooperative onJoinComplete after its revocation; another join follows."""
     synced, poll_until_us = calling.synced, calling.poll_until_us
-    assert synced is not None
-    assert poll_until_us is not None
+    assert synced is not None, "the revocation of a cooperative join follows its SyncGroup"
+    assert poll_until_us is not None, "a join goes on in poll"
     state = replace(state, app=Outside(), revoking=False)
     if listener_first(consumer) and calling.thrown is None:
         return _commit_and_apply(state, consumer, synced, now, poll_until_us)

@@ -183,6 +183,10 @@ class ClientProfile:
     calls_at_end: bool = True
     """Whether ``close()`` and ``unsubscribe()`` call the revoke listener."""
 
+    closes_sessions: bool = False
+    """Whether ``close()`` closes the fetch sessions and waits for the answers: a broker answers a fetch in
+    flight first, after up to ``fetch.max.wait.ms``."""
+
     unclosed: frozenset[ErrorCode] = frozenset()
     """Fatal errors after which ``close()`` only returns them: no commit, no call, no LeaveGroup."""
 
@@ -306,6 +310,7 @@ JAVA = ClientProfile(
     listener=Runs.IN_POLL,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
+    closes_sessions=True,
     reads={"poll": Amount.SETTING},
     protocols=("classic", "consumer"),
     assignors={

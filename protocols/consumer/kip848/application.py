@@ -1,44 +1,33 @@
-"""The application thread: the passes of ``poll`` before records, close() and unsubscribe().
+"""The application thread: the passes of ``poll`` before records.
 
-Source: ``AsyncKafkaConsumer.poll``, ``checkInflightPoll``, ``close``, ``unsubscribe``.
+Source: ``AsyncKafkaConsumer.poll``, ``checkInflightPoll``.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 
-from protocols.consumer.calls import Closed, CloseOperation, ExceptionName, Failed
-from protocols.consumer.committing import automatic_offsets
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.fetching import Fetcher, Handed
-from protocols.consumer.kip848 import commits, membership, reconciliation
+from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import queue
 from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, Progress, Slot
 from protocols.consumer.kip848.threads import (
     EACH_RECORD_US,
-    OUTSIDE,
     ApplyAssignment,
     Applying,
     CallbackCompleted,
     CallbackNeeded,
     Calling,
-    CloseStage,
     Closing,
-    Commit,
-    LeaveWanted,
     Polled,
     Polling,
     Purpose,
-    Unsubscribed,
     Unsubscribing,
 )
 from protocols.consumer.reader import MS, turn_interval_us
 from protocols.consumer.record_order import in_record_order
-from protocols.consumer.requests import take_number
-from protocols.facts import CommitKind
-from protocols.machine import Call, Return, SetTimer, Step
-from protocols.messages import UNKNOWN_GENERATION
-from protocols.messages.errors import ErrorCode
+from protocols.machine import Call, Return, Step
 from protocols.values import replace
 
 
@@ -225,121 +214,6 @@ def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: in
     return min(moments + [when for when in duties if when > now])
 
 
-CLOSE = "close"
-"""Timer: the timeout of close() or unsubscribe() has run out."""
-
-
-def begin_close(
-    state: ClientState, consumer: Consumer, timeout_us: int, operation: CloseOperation, now: int
-) -> Step[ClientState]:
-    """Enter close(): the final automatic commit comes first, within the timeout."""
-    budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
-    deadline = now + budget
-    state = replace(state, app=Closing(CloseStage.COMMIT, deadline, operation), needed=())
-    step = Step(state, (SetTimer(CLOSE, deadline),))
-    offsets = automatic_offsets(consumer)
-    if not consumer.settings.enable_auto_commit or not offsets:
-        return step.then(lambda s: advance_close(s, consumer, now))
-    key, after = take_number(step.state)
-    commit = Commit(key, CommitKind.CLOSE, offsets, deadline)
-    return Step(after, step.effects).then(lambda s: queue(s, consumer, commit, now))
-
-
-def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Run the steps that are not blocked; only a listener call may exceed the timeout."""
-    app = state.app
-    if isinstance(app, Unsubscribing):
-        return _unsubscribing(state, consumer, app, now)
-    if not isinstance(app, Closing):
-        return Step(state)
-    late = now >= app.deadline_us
-    match app.stage:
-        case CloseStage.COMMIT if late or not _committing(state, consumer):
-            return _callbacks(_close_at(state, app, CloseStage.CALLBACKS), consumer, now)
-        case CloseStage.LEAVE if late or _has_left(state):
-            return advance_close(_close_at(state, app, CloseStage.COMMITS), consumer, now)
-        case CloseStage.COMMITS if late or not commits.asynchronous(state):
-            return Step(replace(state, app=Closed()), (Return(Closed()),))
-        case _:
-            return Step(state)
-
-
-def _close_at(state: ClientState, app: Closing, stage: CloseStage) -> ClientState:
-    return replace(state, app=app._replace(stage=stage))
-
-
-def _committing(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether the final commit, or an asynchronous commit before it, has not ended."""
-    if not consumer.settings.enable_auto_commit:
-        return False
-    return any(
-        kind in (CommitKind.CLOSE, CommitKind.ASYNC) for _, kind in commits.unfinished(state)
-    )
-
-
-def _has_left(state: ClientState) -> bool:
-    """Return whether the background thread has left the group and has the response."""
-    waiting = any(isinstance(event, LeaveWanted | Unsubscribed) for event in state.events)
-    return not waiting and membership.has_left(state)
-
-
-def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Make the last listener call: revoked, also if the member was removed and has not polled since.
-
-    The Java client asks its ``groupMetadata`` for the epoch (``runRebalanceCallbacksOnClose``).
-    """
-    closing = state.app
-    assert isinstance(closing, Closing)
-    if not state.assignment or not consumer.listener or consumer.assigned is not None:
-        return _leave_group(state, consumer, closing, now)
-    epoch = state.member.epoch if consumer.profile.in_background else state.shown_generation
-    listener = "revoked" if epoch > 0 else "lost"
-    needed = CallbackNeeded(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
-    calling = Calling(needed, (), closing)
-    return Step(replace(state, app=calling), (Call(listener, needed.partitions),))
-
-
-def on_last_call(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Continue after the last listener call, even if it threw."""
-    calling = state.app
-    assert isinstance(calling, Calling)
-    assert isinstance(calling.outer, Closing)
-    return _leave_group(replace(state, app=calling.outer), consumer, calling.outer, now)
-
-
-def _leave_group(
-    state: ClientState, consumer: Consumer, closing: Closing, now: int
-) -> Step[ClientState]:
-    epoch = membership.leave_epoch(consumer, closing.operation)
-    state = _close_at(state, closing, CloseStage.LEAVE)
-    return queue(state, consumer, LeaveWanted(epoch), now)
-
-
-# -- unsubscribe -----------------------------------------------------------------------------------
-
-
-def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Drop the subscription: listener call, leaving heartbeat, no automatic commit."""
-    deadline = now + consumer.settings.default_api_timeout_ms * MS
-    step = queue(replace(state, app=Unsubscribing(deadline)), consumer, Unsubscribed(), now)
-    return step.also(SetTimer(CLOSE, deadline))
-
-
-def _unsubscribing(
-    state: ClientState, consumer: Consumer, app: Unsubscribing, now: int
-) -> Step[ClientState]:
-    """Wait for the response to the leaving heartbeat; first throw a listener's exception."""
-    if state.needed:
-        return call_needed(state, consumer, now)
-    failed, state = state.thrown, replace(state, thrown=None)
-    if failed is not None and failed.error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-        return Step(replace(state, app=OUTSIDE), (Return(failed),))
-    if now < app.deadline_us and not _has_left(state):
-        return Step(state)
-    left = replace(state, app=OUTSIDE, shown_generation=UNKNOWN_GENERATION)
-    return Step(left, (Return(OUTSIDE),))
-
-
 class Taking:
     """Records that the application thread takes from the buffer; changed in place."""
 
@@ -391,10 +265,3 @@ class Taking:
             if positions.reads_at(share.partition, behind):
                 before = positions.fetch_position(share.partition)
                 positions.move_back(share.partition, share.first, before.epoch)
-
-
-TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
-    commits.COMMIT_SYNC: commits.on_commit_sync_timeout,
-    CLOSE: advance_close,
-}
-"""Timers of the application thread in a waiting call; the machine handles those of poll itself."""

@@ -26,7 +26,14 @@ from protocols.consumer.committing import (
     given_offsets,
     next_tick,
 )
-from protocols.consumer.kip848 import application, background, commits, membership, positions
+from protocols.consumer.kip848 import (
+    application,
+    background,
+    closing,
+    commits,
+    membership,
+    positions,
+)
 from protocols.consumer.kip848.application import POLL
 from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commit
 from protocols.consumer.kip848.state import (
@@ -106,7 +113,7 @@ class BackgroundClient:
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT
     ) -> Step[ClientState]:
         """Close with final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
-        step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
+        step = closing.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._took(step, now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
@@ -116,7 +123,7 @@ class BackgroundClient:
 
     def unsubscribe(self, now: int) -> Step[ClientState]:
         """Drop the subscription; ends in ``Return``."""
-        return self._took(application.unsubscribe(self.state, self.consumer, now), now)
+        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
 
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
         """Continue after a listener call returned, or threw."""
@@ -124,7 +131,7 @@ class BackgroundClient:
         if not isinstance(calling, Calling):
             raise IllegalCallError(f"no listener call is running: {call}")
         if isinstance(calling.outer, Closing):
-            return self._took(application.on_last_call(self.state, self.consumer, now), now)
+            return self._took(closing.on_last_call(self.state, self.consumer, now), now)
         step = application.on_called(self.state, self.consumer, now, threw=threw)
         return self._took(step, now)
 
@@ -155,7 +162,7 @@ class BackgroundClient:
             return self._took(self._take_events(now), now)
         if timer in (POLL, AUTO_COMMIT, FETCH):
             return self._took(Step(self.state), now)
-        timers = application.TIMERS if timer in application.TIMERS else background.TIMERS
+        timers = closing.TIMERS if timer in closing.TIMERS else background.TIMERS
         return self._took(timers[timer](self.state, self.consumer, now), now)
 
     def _take_events(self, now: int) -> Step[ClientState]:
@@ -172,7 +179,7 @@ class BackgroundClient:
         """Apply a step, and continue with what it made possible."""
         effects = self._become(step)
         effects += self._become(background.run_round(self.state, self.consumer, now))
-        effects += self._become(application.advance_close(self.state, self.consumer, now))
+        effects += self._become(closing.advance_close(self.state, self.consumer, now))
         if not isinstance(self.state.app, Closing | Closed | Unsubscribing):
             effects += self._advance(now)
         return Step(self.state, effects)

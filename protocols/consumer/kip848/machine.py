@@ -14,7 +14,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.committing import GivenOffsets, given_offsets
 from protocols.consumer.fetching import Handed
-from protocols.consumer.kip848 import application, background, commits, membership
+from protocols.consumer.kip848 import application, background, closing, commits, membership
 from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
 from protocols.consumer.kip848.calm import CalmPoll, quiet_until
 from protocols.consumer.kip848.periods import is_at_rest, moved_state, relative_state
@@ -29,6 +29,7 @@ from protocols.consumer.kip848.threads import (
     FetchesWanted,
     Lag,
     Polling,
+    awaits_last_answers,
 )
 from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
@@ -74,7 +75,7 @@ class Client:
     ) -> Step[ClientState]:
         """Close with final commit, listener call, last heartbeat; ends in ``Return(Closed())``."""
         stopped = self._stop_polling()
-        step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
+        step = closing.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._took(Step(step.state, stopped + step.effects), now)
 
     def subscribe(self, now: int, topics: tuple[str, ...]) -> Step[ClientState]:
@@ -84,7 +85,7 @@ class Client:
 
     def unsubscribe(self, now: int) -> Step[ClientState]:
         """Drop the subscription; ends in ``Return``."""
-        return self._took(application.unsubscribe(self.state, self.consumer, now), now)
+        return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
 
     def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
         """Continue after a listener call returned, or threw."""
@@ -92,7 +93,7 @@ class Client:
         if not isinstance(calling, Calling):
             raise IllegalCallError(f"no listener call is running: {call}")
         if isinstance(calling.outer, Closing):
-            return self._took(application.on_last_call(self.state, self.consumer, now), now)
+            return self._took(closing.on_last_call(self.state, self.consumer, now), now)
         step = application.on_called(self.state, self.consumer, now, threw=threw)
         if not isinstance(calling.outer, Polling):
             return self._took(step, now)
@@ -271,6 +272,8 @@ class Client:
     def _fetched(self, response: FetchResponse, now: int) -> Effects:
         """Buffer records; a poll that waits for them wakes up."""
         failed = self.consumer.fetcher.arrived(response)
+        if awaits_last_answers(self.state.app):
+            return ()
         effects: Effects = ()
         if failed:
             effects = self._become(on_fetch_failed(self.state, self.consumer, failed, now))
@@ -296,8 +299,8 @@ class Client:
             is_over = timer != POLL or self._wait is Wait.RECORDS
             effects = self._turn(now) if is_over else ()
             return Step(self.state, effects)
-        if timer in application.TIMERS:
-            return self._took(application.TIMERS[timer](self.state, self.consumer, now), now)
+        if timer in closing.TIMERS:
+            return self._took(closing.TIMERS[timer](self.state, self.consumer, now), now)
         self._catch_up(now)
         if timer == BACKGROUND:
             effects = self._take_events(now)
@@ -320,6 +323,8 @@ class Client:
         return effects
 
     def _round(self, now: int) -> Effects:
+        if awaits_last_answers(self.state.app):
+            return ()
         effects = self._become(background.run_round(self.state, self.consumer, now))
         return effects + self._become(
             background.complete_poll_event(self.state, self.consumer, now)
@@ -330,7 +335,7 @@ class Client:
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
         """Apply a step and continue close() or unsubscribe()."""
         effects = self._become(step)
-        effects += self._become(application.advance_close(self.state, self.consumer, now))
+        effects += self._become(closing.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> Effects:

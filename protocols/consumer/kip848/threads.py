@@ -230,6 +230,7 @@ class CloseStage(enum.Enum):
     CALLBACKS = "the last listener call"
     LEAVE = "the heartbeat that leaves"
     COMMITS = "asynchronous commits that are still under way"
+    REQUESTS = "all requests in flight, and the end of the fetch sessions"
 
 
 class Closing(NamedTuple):
@@ -276,6 +277,11 @@ App = (
     | CommittingSync
     | Closed
 )
+
+
+def awaits_last_answers(app: App) -> bool:
+    """Return whether close() only waits for answers: the background thread sends nothing more."""
+    return isinstance(app, Closing) and app.stage is CloseStage.REQUESTS
 
 
 def makes_last_calls(app: App) -> bool:

@@ -103,14 +103,22 @@ class FetchInFlight:
     )
 
     def __init__(
-        self, process: Reader, broker: int, wants: FetchSession[Want], out: Way, back: Way
+        self,
+        process: Reader,
+        broker: int,
+        wants: FetchSession[Want],
+        out: Way,
+        back: Way,
+        *,
+        waits: bool = True,
     ) -> None:
+        """Create a fetch; one that does not wait is answered at once, also without records."""
         self.process = process
         self.broker = broker
         self.wants = wants
         self._out = out
         self._back = back
-        self._wait_us = process.blueprint.settings.fetch_max_wait_ms * 1_000
+        self._wait_us = process.blueprint.settings.fetch_max_wait_ms * 1_000 if waits else 0
         self._room = process.blueprint.settings.fetch_max_bytes
         self._max_bytes = process.blueprint.settings.max_partition_fetch_bytes
         self._min_bytes = process.blueprint.settings.fetch_min_bytes

@@ -59,7 +59,10 @@ class Fetches:
         """Of fetches in flight, for the trace of a run."""
 
     def send(self, process: Reader, broker: int, request: FetchRequest) -> None:
-        """Take a fetch on its way to ``broker``."""
+        """Take a fetch on its way to ``broker``; without partitions it closes the session."""
+        waits = bool(request.partitions)
+        if not waits and broker in self.of(process):
+            return  # its answer comes right behind that of the fetch in flight
         sessions = self._sessions.setdefault(process.name, {})
         session = sessions.get(broker)
         if session is None:
@@ -76,11 +79,12 @@ class Fetches:
             return want
 
         session.renew(request.partitions, keep)
-        fetch = FetchInFlight(process, broker, session, *self._ways(process, broker))
+        ways = self._ways(process, broker)
+        fetch = FetchInFlight(process, broker, session, *ways, waits=waits)
         fetch.send(now)
         if self._run.replay.fetched is not None:
             self._sent_us[fetch] = now
-        self._in_flight.setdefault(process.name, {})[broker] = fetch
+        self.of(process)[broker] = fetch
         self._hold(fetch)
         self._await(fetch)
 

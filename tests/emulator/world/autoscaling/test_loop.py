@@ -260,12 +260,12 @@ def test_replicas_that_start_before_the_canary_is_healthy_are_replaced_after_it(
     deploy = 'act = [{{ rolling_restart = "g", at = "1s", {}, settings = {{ "max.poll.records" = 7 }} }}]'
     canary, listed = (
         begins_of(emulator.run(scenario(UP_AND_DOWN, act=deploy.format(way))))
-        for way in ('canary = 1, canary_for = "60s"', 'order = ["g-0"]')
+        for way in ('canary = 1, canary_for = "50s"', 'order = ["g-0"]')
     )
     new = ["g-1", "g-2", "g-3"]
 
-    assert [name for name, second in canary if 1 < second < 60] == new
-    assert [name for name, second in canary if second > 60] == new
+    assert [name for name, second in canary if 1 < second < 50] == new
+    assert [name for name, second in canary if second > 50] == new
     assert [name for name, second in listed if second > 1] == new
 
 

@@ -149,11 +149,12 @@ def test_begun_records_overtake_one_another_and_the_commit_stays_before_the_firs
 
 def test_closing_finishes_what_is_in_flight(write):
     """Without it, records in flight are cut off; with it nothing is repeated."""
+    soon = CLASSIC.format("range") + ', "fetch.max.wait.ms" = 1'  # for which close() waits
     close = '[[fault]]\nclose = "g-0"\nat = "7.303s"\n'
     without = ASYNCHRONOUS[: ASYNCHRONOUS.index("def closing")].replace("yield Drain()", "pass")
 
-    assert emulator.run(write(without, more=close)).ledger.partial > 0
-    drained = emulator.run(write(ASYNCHRONOUS, more=close)).ledger
+    assert emulator.run(write(without, more=close, settings=soon)).ledger.partial > 0
+    drained = emulator.run(write(ASYNCHRONOUS, more=close, settings=soon)).ledger
     assert (drained.partial, drained.reprocessed, drained.lost) == (0, 0, 0)
 
 

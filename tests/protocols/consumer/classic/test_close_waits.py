@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Closed
+from protocols.consumer.fetching import CLOSES_SESSION
 from protocols.facts import CommitRefused
 from protocols.messages import (
+    FetchRequest,
+    FetchResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     JoinGroupRequest,
@@ -16,7 +19,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, offsets, parts
+from .driver import BROKER, ClientDriver, manual_member, offsets, parts
 
 E = ErrorCode
 MOVED_TO = 2
@@ -157,3 +160,58 @@ def test_a_failed_lookup_ends_the_wait_for_commits():
 
     assert [error.name] == [end.error for end in driver.emitted(CommitRefused)]
     assert closed(driver)
+
+
+# -- fetches in flight -----------------------------------------------------------------------------
+
+
+def leaving(**settings) -> ClientDriver:
+    """Return a member that has left in close(), and whose broker has a fetch of it."""
+    driver = manual_member(**settings)
+    driver.poll()
+    assert driver.pending(FetchRequest)
+    driver.deaf.add(FetchRequest)
+    driver.close(1_000)
+    assert CLOSES_SESSION not in [sent.message for sent in driver.history]
+    left(driver)
+    return driver
+
+
+def test_the_fetch_sessions_are_closed_after_leaving_and_their_end_is_waited_for():
+    """The broker answers the fetch in flight first: after fetch.max.wait.ms without records."""
+    driver = leaving()
+    assert [CLOSES_SESSION] == [sent.message for sent in driver.pending(FetchRequest)[1:]]
+    assert not closed(driver)
+
+    driver.respond(driver.pending(FetchRequest)[0], FetchResponse(BROKER, ()))
+    assert closed(driver)
+
+
+def test_fetches_are_waited_for_no_longer_than_the_timeout():
+    """A broker that does not answer holds close() until then."""
+    driver = leaving()
+    driver.advance(999)
+    assert not closed(driver)
+
+    driver.advance(1)
+    assert closed(driver)
+
+
+def test_a_lost_connection_ends_the_wait_for_fetches():
+    """No answer comes over it any more."""
+    driver = leaving()
+    driver.disconnect(BROKER)
+
+    assert closed(driver)
+
+
+def test_no_session_is_closed_at_a_broker_that_is_not_connected():
+    """As ``prepareCloseFetchSessionRequests`` leaves it out."""
+    driver = manual_member()
+    driver.poll()
+    driver.disconnect(BROKER)
+    driver.close()
+    left(driver)
+
+    assert closed(driver)
+    assert CLOSES_SESSION not in [sent.message for sent in driver.history]

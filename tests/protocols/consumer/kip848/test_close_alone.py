@@ -1,17 +1,30 @@
-"""close() of a consumer that has no coordinator, or commits that are still under way."""
+"""close() of a consumer that has no coordinator, or commits or fetches that are still under way."""
 
 from __future__ import annotations
 
 from protocols.consumer.calls import Closed
-from protocols.messages import FindCoordinatorRequest, OffsetCommitRequest
+from protocols.consumer.fetching import CLOSES_SESSION
+from protocols.messages import (
+    FetchRequest,
+    FetchResponse,
+    FindCoordinatorRequest,
+    OffsetCommitRequest,
+)
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver
+from .driver import BROKER, ClientDriver
 
 
 def manual() -> ClientDriver:
     """A stable member with partitions 0 and 1 that never commits by itself."""
     made = ClientDriver(enable_auto_commit=False)
+    made.stable({0: 3, 1: 4})
+    return made
+
+
+def committer() -> ClientDriver:
+    """The same, which commits by itself."""
+    made = ClientDriver(auto_commit_interval_ms=60_000)
     made.stable({0: 3, 1: 4})
     return made
 
@@ -80,3 +93,34 @@ def test_the_final_commit_ends_after_asynchronous_ones():
 
     assert final not in driver.sent
     assert [("revoked", (0, 1))] == driver.calls
+
+
+def test_close_waits_for_the_fetches_in_flight():
+    """The background thread closes the fetch sessions last, and ends with the last answer."""
+    driver = committer()
+    driver.poll()
+    driver.deaf.add(FetchRequest)
+    driver.close()
+    driver.committed()
+    assert CLOSES_SESSION not in driver.ever(FetchRequest)
+    driver.beaten(-1)
+    fetch, ending = driver.pending(FetchRequest)
+    assert CLOSES_SESSION == ending.message
+    assert Closed() not in driver.returned
+
+    driver.respond(fetch, FetchResponse(BROKER, ()))
+    assert Closed() == driver.returned[-1]
+
+
+def test_close_waits_for_fetches_no_longer_than_its_timeout():
+    """A broker that does not answer holds it until then."""
+    driver = committer()
+    driver.deaf.add(FetchRequest)
+    driver.close(1_000)
+    driver.committed()
+    driver.beaten(-1)
+    driver.advance(999)
+    assert Closed() not in driver.returned
+
+    driver.advance(1)
+    assert Closed() == driver.returned[-1]
