@@ -1,7 +1,7 @@
 """Committed offsets, and the outcomes of commits: accepted, refused, lost, or unacknowledged.
 
-The committed offset of a group's partition is the newest accepted one. :class:`Committed` also
-keeps what the ledger needs to know when an epoch starts there.
+The committed offset of a group's partition is the newest accepted one. An epoch may start there long after
+the commit, so :class:`Committed` also keeps what the ledger then needs for the cause: its sender, and its fate.
 """
 
 from __future__ import annotations
