@@ -6,11 +6,13 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import click
 import pytest
 import typer
 
+import emulator
 from docs.pages.shown import ROOT
 from emulator.cli.main import app
 
@@ -87,3 +89,39 @@ def test_every_kind_of_example_is_known():
         "pycon",
         "json",
     }
+
+
+GROUP = """title = "an example"
+run_for = "1min"
+topic = [{ name = "orders", partitions = 6, rate = "1/s" }]
+"""
+
+
+@pytest.mark.parametrize("page", ["reference/clients.md", "explanation/measuring.md"])
+def test_tables_of_scenarios_are_accepted(page, tmp_path):
+    """Those of ``measuring`` are two ways to write one key of a group."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    (tmp_path / "work-times.txt").write_text("1ms\n2ms\n")
+    (tables,) = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    group = '[[group]]\nid = "billing"\ntopics = ["orders"]\nmembers = 2\n'
+    ways = [tables] if "[[group]]" in tables else [group + way for way in tables.splitlines()]
+
+    for way in ways:
+        assert emulator.loads(GROUP + way, folder=tmp_path).group
+
+
+def test_the_program_of_the_api_page_runs():
+    """The one at its beginning; the others are doctests of the functions."""
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    programs = [
+        block
+        for block in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        if block.startswith("import ")
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", *programs], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+    assert 1 == len(programs)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert done.stdout.startswith("D1 orders-")
