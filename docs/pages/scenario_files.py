@@ -47,7 +47,7 @@ crash = "billing-1"
 between = ["70s", "80s"]
 ```
 
-- Times have a unit: `250us`, `40ms`, `5s`, `3min`, `2h`, `1d`; rates are `20/s`, `3/min`; sizes are
+- Times have a unit: `250us`, `40ms`, `5s`, `3min`, `2h`, `1h30min`, `1d`; rates are `20/s`, `3/min`; sizes are
   `512B`, `1KiB`, `5MB`. A plain number is refused.
 - Kafka's settings have their own names in `settings` of a group or a member (consumers) and
   in `[cluster.settings]` (brokers), with Kafka's own values: `"session.timeout.ms" = 10000`, or

@@ -64,23 +64,31 @@ LARGEST = 2**63 - 1
 """Bytes."""
 
 _QUANTITY = re.compile(r"(-?)([0-9]{1,20})(?:\.([0-9]{1,40}))?\s*([^0-9]*)")
+_PARTS = re.compile(
+    "".join(rf"\s*(?:[0-9]{{1,20}}\s*{unit})?" for unit in ("d", "h", "min", "s", "ms", "us"))
+    + r"\s*"
+)
+"""A whole number of each of several units; empty texts match, too."""
+
+_PART = re.compile(r"[0-9]+\s*[a-z]+")
 PERCENT = "^[0-9]{1,4}%$"
-TIME_ALLOWED = 'a time with a unit (us, ms, s, min, h, d) such as "45s"'
+TIME_ALLOWED = 'a time with a unit (us, ms, s, min, h, d) such as "45s" or "1h30min"'
 RATE_ALLOWED = 'a rate with a unit such as "20/s" or "3/min"'
 BYTE_RATE_ALLOWED = 'a size in a time with units such as "100MiB/s"'
 SIZE_ALLOWED = 'a size with a unit (B, kB, KiB, MB, MiB, GB, GiB) such as "1KiB"'
 
 
 def parse_duration(text: str) -> int:
-    """Return the microseconds of a text such as ``"45s"``, ``"1.5s"`` or ``"300us"``.
+    """Return the microseconds of a text such as ``"45s"``, ``"1.5s"``, ``"300us"`` or ``"2h10min"``.
 
-    Raise ValueError if it is not a time, negative, longer than 100 years, or not a whole
-    number of microseconds.
+    Several units stand in order, the largest first. Raise ValueError if it is not a time, negative,
+    longer than 100 years, or not a whole number of microseconds.
 
-    >>> parse_duration("1.5s")
-    1500000
+    >>> parse_duration("1.5s"), parse_duration("1min 30s")
+    (1500000, 90000000)
     """
-    us = _scaled(text, TIME_UNITS, TIME_ALLOWED)
+    parts = (_PARTS.fullmatch(text) and _PART.findall(text)) or [text]
+    us = sum(_scaled(part, TIME_UNITS, TIME_ALLOWED) for part in parts)
     if us > LONGEST_US:
         raise ValueError("too long; the longest time is 36500d")
     return us

@@ -39,6 +39,8 @@ from protocols.settings import Kind
         (" 3 s ", 3_000_000),
         ("0s", 0),
         ("-0s", 0),
+        ("2h10min", 7_800_000_000),
+        (" 1d 2h 30 s ", 93_630_000_000),
     ],
 )
 def test_a_time_is_read_with_its_unit(text, us):
@@ -57,6 +59,10 @@ def test_a_time_is_read_with_its_unit(text, us):
         ("5 parsecs", 'unknown unit "parsecs"'),
         ("0.5us", "finer than one us"),
         ("36501d", "too long"),
+        ("36500d 1s", "too long"),
+        ("30s1min", 'such as "45s" or "1h30min"'),
+        ("5min5min", "not understood"),
+        ("2h10", "not understood"),
         ("9" * 5000 + "s", "not understood"),
         ("1e3s", "not understood"),
         ("1s 2s", "not understood"),
