@@ -100,9 +100,10 @@ def why(causes: Sequence[Mapping[str, int]]) -> Iterator[str]:
     for cause, number in records.most_common():
         mean = figure(number / len(causes))
         if len(causes) == 1:
-            yield f"{mean:>9}  {cause}"
+            yield from paragraph(cause, f"{mean:>9}  ")
         else:
-            yield f"{mean:>9}  per run: {cause}, in {seeds[cause]} of {len(causes)} seeds"
+            text = f"per run: {cause}, in {seeds[cause]} of {len(causes)} seeds"
+            yield from paragraph(text, f"{mean:>9}  ")
 
 
 def as_lines(table: Table, width: int = AS_NEEDED) -> Iterator[str]:

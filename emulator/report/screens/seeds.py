@@ -117,4 +117,4 @@ def _findings(tally: Tally) -> Iterator[str]:
     if seen:
         yield ""
     for (severity, law), number in sorted(seen.items()):
-        yield f"{severity}: {law}, in {number} of {len(tally.seeds)} seeds"
+        yield from paragraph(f"{severity}: {law}, in {number} of {len(tally.seeds)} seeds")

@@ -99,3 +99,13 @@ def test_a_table_that_is_too_wide_becomes_blocks(monkeypatch, tmp_path, argument
     assert all(cell in words for cell in cells_of(wide) if set(cell) - set("-:"))
     shown = [line for line in narrow.splitlines() if "group[" not in line and "c.toml" not in line]
     assert [] == [line for line in shown if len(line) > 60]
+
+
+def test_the_causes_of_many_runs_are_wrapped(both, monkeypatch):
+    """With the number of their seeds."""
+    call = ("run", "member-crashes", "--set", "run_for=130s", "--seeds", "2", "--no-advise")
+    narrow, _ = both(*call)
+    monkeypatch.setenv("COLUMNS", "60")
+
+    assert "crashedwhileuncommitted,in2of2seeds" in narrow
+    assert max(map(len, rebalance(*call).out.splitlines())) <= 60
