@@ -11,7 +11,7 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.report.event_wording import EPOCH, GENERATION
-from emulator.report.timeline import LASTING, SCALING_VERBS
+from emulator.report.timeline import LASTING, SCALING_VERBS, VERBS
 
 
 class Span(NamedTuple):
@@ -281,8 +281,10 @@ class Historian:
             self._steps.add(what.fault)
         if what.fault.partition("/")[0] in self._steps and "/" in what.fault:
             return
-        verb = "autoscaler:" if what.verb in SCALING_VERBS else what.verb
-        moment = Moment(at_us, at_us, what.verb, f"{verb} {what.target}")
+        words = VERBS.get(what.verb, f"{what.verb} {{}}").format(what.target)
+        if what.verb in SCALING_VERBS:
+            words = f"autoscaler: {what.target}"
+        moment = Moment(at_us, at_us, what.verb, words.removesuffix(" begins"))
         self._faults[what.fault] = moment
 
     def _fault_ended(self, at_us: int, what: ev.FaultEnded) -> None:

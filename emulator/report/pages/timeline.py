@@ -332,6 +332,10 @@ def _axis(canvas: Canvas) -> tuple[str, str]:
     return "".join(lines), "".join(tick_labels(ticks, TOP + 4, canvas.bottom + 16))
 
 
+AND_THE_FIRST: Final = "rebalances, with the one in which the group formed,"
+"""What a timeline draws from the start of a group; its number of rebalances does not count the first."""
+
+
 def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
     """Return a band for each rebalance; if there are many, for the longest one of each stretch."""
     scale = canvas.scale
@@ -339,7 +343,8 @@ def _bands(canvas: Canvas, rebalances: Sequence[Span]) -> str:
     shown = inside if len(inside) <= MAX_BANDS else _longest_of_stretches(inside, scale)
     left_out = len(inside) - len(shown)
     if left_out:
-        canvas.notes.append(longest_drawn(len(shown), left_out, "rebalances"))
+        names = "rebalances" if inside[0] != rebalances[0] else AND_THE_FIRST
+        canvas.notes.append(longest_drawn(len(shown), left_out, names))
     height = canvas.bottom - TOP - 8
     bands = []
     for span in shown:

@@ -80,7 +80,7 @@ def test_faults_rebalances_members_and_curves_are_drawn(page):
     assert ["F1"] == [
         each.text for each in figure.iter("text") if each.get("class") == "fault-name"
     ]
-    assert any("crash billing-1" in (each.text or "") for each in figure.iter("title"))
+    assert any("billing-1 crashes" in (each.text or "") for each in figure.iter("title"))
 
 
 def test_every_mark_links_to_an_entry_with_its_sequence(page, run):
