@@ -33,11 +33,16 @@ URGENT = frozenset(
         VerdictId.GROUP_DEAD,
         VerdictId.MEMBERS_DIED,
         VerdictId.MEMBER_LOOP,
+        VerdictId.UNAVAILABLE,
+        VerdictId.FOUND_LATE,
+        VerdictId.TOPIC_REBALANCES,
         VerdictId.OVERLOAD,
         VerdictId.PARTITION_STALLED,
+        VerdictId.LISTENER_THREW,
+        VerdictId.SHARED_GROUP,
     )
 )
-"""Problems without an end: what they cost is in records that wait, not in those of the ledger."""
+"""Problems whose cost is in time, or in records that wait, not in those of the ledger."""
 
 OF_REBALANCES = frozenset({"cooperative"})
 """Hints on how to rebalance, by which a group without a rebalance has nothing to gain."""
@@ -49,7 +54,7 @@ WITH_CAUSES = (EntryKind.LOST, EntryKind.REPROCESSED, EntryKind.TRUNCATED)
 def hints_of(run: FinishedRun) -> list[GivenHint]:
     """Return the hints of a run without duplicates, those whose causes have the most records first.
 
-    Hints for a group that cannot make progress by itself come before them.
+    Hints for problems whose cost is not in records come before them.
     """
     found = dict[tuple[str, str], GivenHint]()
     rebalanced = {row["group"] for row in run.metrics.listings["rebalances"]}

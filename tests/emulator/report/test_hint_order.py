@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulator.advising import reported
-from emulator.loading import ScenarioText, load_text
+from emulator.loading import ScenarioText, load_named, load_text
 from emulator.report.hints.given import hint_texts, hints_of
 from emulator.report.subject import FinishedRun
 
@@ -95,3 +95,18 @@ def test_a_hint_names_the_changes_that_have_another_id():
 
     assert "shorter-poll-interval" in {each.id for each in report.proposals}
     assert "(Changes: shorter-poll-interval.)" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("l4-assign-listener-throws", "catch-in-listener"),
+        ("a5-two-applications-one-group", "separate-groups"),
+    ],
+)
+def test_a_problem_whose_cost_is_in_time_comes_before_the_records(name, first):
+    """A few records are reprocessed beside it."""
+    report = reported(load_named(name), 0)[1]
+
+    assert report.ledger.reprocessed > 0
+    assert first == hints_of(report)[0].id
