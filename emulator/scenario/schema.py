@@ -26,7 +26,8 @@ from emulator.scenario.kafka_settings import (
 )
 from emulator.scenario.model import Bound, Group, Member, Scenario, Timed
 from emulator.scenario.part import Document, Part
-from emulator.scenario.tables.distributions import SIZE_PATTERN, TIME_PATTERN
+from emulator.scenario.tables.distributions import SIZE_PATTERN
+from emulator.scenario.units import TIME_PATTERN
 from emulator.versions import KAFKA, SCHEMA_VERSION
 from protocols.consumer.clients import CLIENTS, profile_of
 from protocols.settings import (

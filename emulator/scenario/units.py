@@ -72,6 +72,12 @@ _PARTS = re.compile(
 
 _PART = re.compile(r"[0-9]+\s*[a-z]+")
 PERCENT = "^[0-9]{1,4}%$"
+TIME_PATTERN = (
+    r"^\s*(\d+\.\d+\s*(us|ms|s|min|h|d)|(?=\d)(\d+\s*d)?\s*(\d+\s*h)?\s*(\d+\s*min)?\s*(\d+\s*s)?\s*"
+    r"(\d+\s*ms)?\s*(\d+\s*us)?)\s*$"
+)
+"""One number with a unit, or whole numbers of several units, the largest first."""
+
 TIME_ALLOWED = 'a time with a unit (us, ms, s, min, h, d) such as "45s" or "1h30min"'
 RATE_ALLOWED = 'a rate with a unit such as "20/s" or "3/min"'
 BYTE_RATE_ALLOWED = 'a size in a time with units such as "100MiB/s"'

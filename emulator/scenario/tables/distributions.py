@@ -34,6 +34,7 @@ from emulator.scenario.units import (
     RATE_ALLOWED,
     SIZE_ALLOWED,
     TIME_ALLOWED,
+    TIME_PATTERN,
     US_PER_MS,
     bounded_rate,
     format_byte_rate,
@@ -293,11 +294,6 @@ def _as_text(us: int | str) -> str:
 
 
 SIZE_PATTERN = r"^\s*\d+(\.\d+)?\s*(B|kB|KB|KiB|MB|MiB|GB|GiB)\s*$"
-TIME_PATTERN = (
-    r"^\s*(\d+\.\d+\s*(us|ms|s|min|h|d)|(?=\d)(\d+\s*d)?\s*(\d+\s*h)?\s*(\d+\s*min)?\s*(\d+\s*s)?\s*"
-    r"(\d+\s*ms)?\s*(\d+\s*us)?)\s*$"
-)
-"""One number with a unit, or whole numbers of several units, the largest first."""
 
 
 def _text(pattern: str, what: str, *examples: str) -> Any:
