@@ -98,6 +98,9 @@ class DowntimeMeter:
         self._ended: dict[Key, PartitionState] = {}
         """Partitions whose measurement has ended: their topic was deleted or unsubscribed."""
 
+        self._left_out: dict[Key, None] = {}
+        """Partitions that were there when their group was first stable, and that no assignment had."""
+
         self._overlap_records = 0
         self._processes: dict[str, Process] = {}
         self._starts = defaultdict[str, StartUp](StartUp)
@@ -178,15 +181,21 @@ class DowntimeMeter:
             for number in range(size):
                 key = group, TopicPartition(topic, number)
                 is_later = self._created_us(key[1]) > start.measured_from_us
-                if (is_later or start.stable) and key not in self._ended:
+                if key in self._states or key in self._ended:
+                    continue
+                if is_later or start.stable:
                     self._state_of(key)
+                    if not is_later:
+                        self._left_out[key] = None
 
     def _without_owner(self) -> Iterator[Row]:
         for (group, partition), state in sorted(self._states.items()):
             since_us = state.unowned.since_us
             if since_us is not None:
                 since_s = seconds(since_us)
-                yield {"group": group, "partition": str(partition), "since_s": since_s}
+                left_out = (group, partition) in self._left_out
+                row = {"group": group, "partition": str(partition), "since_s": since_s}
+                yield {**row, "left_out": left_out}
 
     # -- topics ------------------------------------------------------------------------------
 

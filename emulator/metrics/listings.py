@@ -15,7 +15,7 @@ LISTINGS = (
     Metric(
         "without_owner",
         "rows",
-        "each partition that had no owner that processes at the end: since when",
+        "each partition that had no owner that processes at the end: since when, and whether no assignment had it",
     ),
     Metric(
         "evictions",

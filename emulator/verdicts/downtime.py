@@ -76,10 +76,17 @@ def _long_downtime(evidence: Evidence, long: dict[str, float]) -> Verdict:
             "rebalance_s": figures.rebalance_max_s,
             "unsynced": figures.unsynced,
             "session_expired": longest is not None and longest.expired,
+            "left_out": _left_out(evidence, group),
         },
         group=group,
         problem=True,
     )
+
+
+def _left_out(evidence: Evidence, group: str) -> int:
+    """Return the number of partitions that no assignment of a group had."""
+    rows = evidence.metrics.listings.get("without_owner", ())
+    return sum(bool(row["left_out"]) for row in rows if row["group"] == group)
 
 
 def _group_of(evidence: Evidence, partition: str) -> str:

@@ -51,6 +51,10 @@ VERDICT_HINTS: Mapping[VerdictId, Mapping[str, str]] = {
     VerdictId.MEMBERS_DIED: _BY_REASON,
     VerdictId.GROUP_DEAD: _BY_REASON,
     VerdictId.LONG_DOWNTIME: {
+        "assign-every-partition": (
+            "Let the assignor give each partition of the subscribed topics to a member: nothing in Kafka "
+            "notices one that it leaves out."
+        ),
         "static-membership": (
             "Where the joins of a large group take long, set a group.instance.id for each member: restarts "
             "within the session timeout cause no rebalance."

@@ -145,7 +145,18 @@ def _session_expired(group: GroupFacts) -> Iterator[Given]:
 # -- partitions without owners ---------------------------------------------------------------------
 
 
+def _assign_every(left_out: int) -> Given:
+    return Given(
+        "assign-every-partition",
+        f"No assignment had {counted(left_out, 'partition')}: let the assignor give each partition of the "
+        "subscribed topics to a member. Nothing in Kafka notices one that it leaves out.",
+    )
+
+
 def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
+    if verdict.numbers.get("left_out"):
+        yield _assign_every(int(verdict.numbers["left_out"]))
+        return
     if verdict.numbers.get("unsynced"):
         yield Given(
             "rebalance-timeout",

@@ -40,6 +40,24 @@ def test_a_record_that_takes_longer_than_the_interval_is_named():
 
 
 @pytest.mark.long
+def test_a_partition_that_an_assignor_leaves_out_is_named(tmp_path):
+    """The group is stable, and nothing else would tell."""
+    (tmp_path / "first_one.py").write_text(
+        "from assignors.types import FunctionAssignor, TopicPartition\n"
+        "def create():\n"
+        "    return FunctionAssignor('first-one', lambda topics, members: {\n"
+        "        member: (TopicPartition('orders', place),) for place, member in enumerate(members)})\n"
+    )
+    path = tmp_path / "left_out.toml"
+    path.write_text(CRASH.partition("[[fault]]")[0].replace('"range"', '"first_one:create"'))
+    answer = rebalance("run", path, "--set", "run_for=90s", "--no-advise")
+
+    assert "2 partitions had no owner that processes for a minute or more" in answer.out
+    assert "No assignment had 2 partitions: let the assignor give each partition" in answer.out
+    assert "[assign-every-partition]" in answer.out
+    assert "every partition always had an owner" not in answer.out
+
+
 def test_the_advice_for_a_slow_record_is_confirmed():
     """With the interval above its work nobody drops out; with small batches everybody does."""
     name = "c1-slow-record-loop"
