@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 
 import emulator
 from emulator.events.parquet import EventFile
-from emulator.ledger.entries import EntryKind
-from emulator.logs.audit.causes import judge_again
 from emulator.logs.audit.commits import Commits, Committed
-from emulator.logs.audit.ledger import AuditEntry
+from emulator.logs.audit.ledger import draw_up
 from emulator.logs.audit.partitions import AffectedRange, PartitionLedger
+from emulator.logs.audit.passes import Audited, Counts
 from emulator.logs.audit.ranges import PartitionName
 from emulator.logs.audit.sequence import sequence_of
 
@@ -186,29 +185,12 @@ def test_of_many_commits_a_sequence_shows_the_first_and_the_last():
         again=(affected,),
         never=(),
     )
-    judged = judge_again(affected, name, log := Committed("billing", {name: commits}))
-    entry = ledger_entry(judged, affected)
+    log = Committed("billing", {name: commits})
+    audited = Audited(partitions=(part,), counts=Counts(rows=40, late=0))
+    (entry,) = draw_up(audited, log, "billing").entries
     lines = [(each.at_us // 1_000_000, each.text) for each in sequence_of(entry, part, log)]
     commits_shown = [at for at, text in lines if "commits offset" in text]
 
     assert "rewind" == entry.cause
     assert [1, 2, 3, 10, 17, 18, 19] == commits_shown
     assert (4, "12 further commits until 16.000 s") in lines
-
-
-def ledger_entry(judged, affected):
-    """Return an entry as the ledger numbers it."""
-    return AuditEntry(
-        id="D1",
-        kind=EntryKind.REPROCESSED,
-        topic="orders",
-        partition=0,
-        first=affected.first,
-        last=affected.next_offset - 1,
-        cause=judged.cause,
-        detail=judged.detail,
-        first_owner=affected.first_owner,
-        first_at_us=affected.first_us,
-        second_owner=affected.second_owner,
-        second_at_us=affected.second_us,
-    )
