@@ -58,7 +58,7 @@ from emulator.advice.drafts import (
     of_deploys,
     of_group,
 )
-from emulator.advice.group_changes import GROUP_CHANGES
+from emulator.advice.group_changes import GROUP_CHANGES, eager_assignor
 from emulator.advice.load_changes import (
     BATCH_CHANGES,
     LOAD_CHANGES,
@@ -83,7 +83,6 @@ from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.resolution import client_of, topics_of
 from emulator.scenario.units import US_PER_S
-from protocols.consumer.clients import profile_of
 
 # -- batches, grace periods and polls ------------------------------------------------------------
 
@@ -194,16 +193,10 @@ def eager(situation: Situation) -> Draft | None:
     facts = situation.facts
     if facts.by_coordinator or not facts.cooperative or facts.shared or facts.mixed:
         return None
-    group = situation.group
-    known = [profile_of(client_of(group, member)).assignors.values() for member in group.members]
-    name = next(each for each in EAGER if all(each in names for names in known))
+    name = eager_assignor(situation.group)
     refused, number = (int(situation.metrics[name]) for name in ("commits_refused", "rebalances"))
     why = f"{counted(refused, 'commit was', 'commits were')} refused in {counted(number, 'rebalance')}."
     return consumer(situation, STRATEGY, name, why)
-
-
-EAGER: Final = ("sticky", "roundrobin", "range")
-"""The eager assignors, those first that move fewest partitions and balance over all topics."""
 
 
 def consumer_protocol(situation: Situation) -> Draft | None:

@@ -8,12 +8,14 @@ from typing import Final
 from emulator.advice.drafts import STRATEGY, Draft, Make, consumer
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
-from emulator.report.wording import duration
+from emulator.report.wording import duration, joined
 from emulator.scenario.deploys import deployed, started_by
-from emulator.scenario.resolution import INSTANCE_ID, consumer_settings
+from emulator.scenario.model import Group
+from emulator.scenario.resolution import INSTANCE_ID, client_of, consumer_settings
 from emulator.scenario.tables.cluster import TODAY
 from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.units import format_duration
+from protocols.consumer.clients import profile_of
 
 SESSION: Final = "session.timeout.ms"
 
@@ -103,6 +105,31 @@ def _without_common_assignor(
             yield act.id, old, new
             new = (*old, *new)
         old = new
+
+
+EAGER: Final = ("sticky", "roundrobin", "range")
+"""The eager assignors, those first that move fewest partitions and balance over all topics."""
+
+
+def eager_assignor(group: Group) -> str:
+    """Return an eager assignor that the clients of all members have: range and roundrobin are in each."""
+    known = [profile_of(client_of(group, member)).assignors.values() for member in group.members]
+    return next(each for each in EAGER if all(each in names for names in known))
+
+
+def common_assignor(situation: Situation) -> Draft | None:
+    """One assignor for all members, which each of their clients has."""
+    group = situation.group
+    lists = {
+        member.name: consumer_settings(group, member).partition_assignment_strategy
+        for member in group.members
+    }
+    if situation.facts.by_coordinator or set.intersection(*map(set, lists.values())):
+        return None
+    named = {", ".join(names): member for member, names in reversed(lists.items())}
+    have = joined([f"{member} has {names}" for names, member in reversed(named.items())])
+    why = f"No assignor is common to all members: {have}."
+    return consumer(situation, STRATEGY, eager_assignor(group), why)
 
 
 def readiness_of_the_process(situation: Situation) -> Draft | None:
@@ -206,7 +233,10 @@ def shorter_request_timeout(situation: Situation) -> Draft | None:
 
 
 GROUP_CHANGES: Final[Mapping[str, tuple[tuple[str, Make], ...]]] = {
-    "assignor-in-two-steps": (("assignor-in-two-steps", assignor_in_two_steps),),
+    "assignor-in-two-steps": (
+        ("assignor-in-two-steps", assignor_in_two_steps),
+        ("common-assignor", common_assignor),
+    ),
     "as-the-client-does": (("as-the-client-does", as_the_client_does),),
     "newer-brokers": (
         ("newer-brokers", newer_brokers),

@@ -28,7 +28,8 @@ BY_REASON: Mapping[str, Given] = {
         "assignor-in-two-steps",
         "Change partition.assignment.strategy in two rolling restarts: first add the new assignor "
         "beside the old one on every member, then remove the old one. With one, a new member has no "
-        "assignor in common with the others and ends.",
+        "assignor in common with the others and ends. Members with different clients need an assignor "
+        "that each of these has: range or roundrobin.",
     ),
     "NoOffsetForPartition": Given(
         "offset-reset-none",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import emulator
+from emulator.report.proposals import Effect
 
 
 @pytest.mark.long
@@ -19,3 +20,27 @@ def test_the_old_assignor_stays_in_the_list_of_the_first_restart():
     )
     assert advice.run.metrics["member_hours"] < 0.17
     assert after["member_hours"] > 0.19
+
+
+MIXED = """
+title = "three clients without a common assignor"
+run_for = "15s"
+topic = [{ name = "orders", partitions = 6, rate = "2/s" }]
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 3
+work = "1ms"
+member = [{ name = "billing-1", client = "franz-go" }, { name = "billing-2", client = "aiokafka" }]
+settings = { "auto.offset.reset" = "earliest" }
+"""
+
+
+def test_members_of_several_clients_get_an_assignor_that_each_of_them_has():
+    """By default no assignor is common to Java, franz-go and aiokafka."""
+    (trial,) = emulator.advise(emulator.loads(MIXED), seeds=1).trials
+
+    assert "common-assignor" == trial.proposal.id
+    assert ("partition.assignment.strategy=sticky",) == trial.proposal.settings
+    assert Effect.BETTER is trial.effect
+    assert "billing-1 has cooperative-sticky and billing-2 has roundrobin" in trial.proposal.why
