@@ -179,7 +179,7 @@ class FactsMeter:
                 OfDeleted(*key, found.error, found.most, found.longest_us)
                 for key, found in group.of_deleted.items()
             ),
-            stuck=tuple(group.progress.stuck()),
+            stuck=tuple(group.progress.stuck(self._disturbed_us)),
             stalled=tuple(group.progress.stalled()),
             growth=group.progress.growth(self._disturbed_us),
             waiting=group.progress.waiting(self._log_ends),
@@ -305,7 +305,7 @@ class FactsMeter:
         if topic in self._created_us and what.partition not in group.progress.starts:
             self._found[what.group, topic] = event.at_us - self._created_us[topic]
         self._note_skipped(what, is_first=what.partition not in group.progress.starts)
-        group.progress.open(what.partition, what.offset, what.consumer)
+        group.progress.open(event.at_us, what.partition, what.offset, what.consumer)
         group.interruptions.open(what.partition, what.consumer)
         if what.source == ev.PositionSource.SEEK:
             self._refused_seeks.pop(event.cause, None)

@@ -7,6 +7,7 @@ every member has called poll() and joined again, and then until every member has
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -107,8 +108,8 @@ class Checkpoint(NamedTuple):
 class Progress:
     """The progress of one group, from its samples of lag and the starts of owners."""
 
-    starts: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """The offset at which the last owner started, and how many in a row started there."""
+    starts: dict[TopicPartition, tuple[int, list[int]]] = field(default_factory=dict)
+    """The offset at which the last owner started, and when those in a row did that started there."""
 
     sampled: ev.LagSampled | None = None
     _checkpoints: list[Checkpoint] = field(default_factory=list)
@@ -124,11 +125,14 @@ class Progress:
     _worked_us: dict[str, int] = field(default_factory=dict)
     """Consumer: the last checkpoint before which it processed records."""
 
-    def open(self, partition: TopicPartition, offset: int, owner: str) -> None:
+    def open(self, at_us: int, partition: TopicPartition, offset: int, owner: str) -> None:
         """Note where an owner of a partition started."""
         self._owners[partition] = owner
-        before, owners = self.starts.get(partition, (-1, 0))
-        self.starts[partition] = (offset, owners + 1 if offset == before else 1)
+        before, times = self.starts.get(partition, (-1, []))
+        if offset == before:
+            times.append(at_us)
+        else:
+            self.starts[partition] = (offset, [at_us])
 
     def sample(self, at_us: int, sampled: ev.LagSampled) -> None:
         """Follow a sample of lag."""
@@ -160,8 +164,11 @@ class Progress:
                 stalled[partition] = self._stalled_us.get(partition, since_us)
         self._stalled_us = stalled
 
-    def stuck(self) -> Iterator[Stuck]:
-        """Yield the partitions whose last owners started at one offset, and which lag."""
+    def stuck(self, after_us: int) -> Iterator[Stuck]:
+        """Yield the partitions whose last owners, after *after_us*, started at one offset, and which lag.
+
+        *after_us*: when the last fault or act began or ended. Before, owners changed because of them.
+        """
         if self.sampled is None:
             return
         sampled = self.sampled
@@ -173,7 +180,8 @@ class Progress:
             strict=True,
         )
         for partition, end, committed, processed in ends:
-            offset, owners = self.starts.get(partition, (end, 0))
+            offset, times = self.starts.get(partition, (end, []))
+            owners = len(times) - bisect_left(times, after_us)
             many = owners >= OWNERS_IN_A_ROW and end - max(offset, processed) >= owners
             if many and committed <= offset:
                 yield Stuck(partition, offset, owners, end - offset)

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 import emulator
+from assignors.types import TopicPartition
+from emulator.events import LagSampled
 from emulator.loading import LoadedScenario
 from emulator.report.hints.verdicts import verdict_hints
 from emulator.scenario.estimates.loads import loads_of
 from emulator.subjects import subject_of
 from emulator.verdicts.facts import Repeated
-from emulator.verdicts.group import Stuck
+from emulator.verdicts.group import Progress, Stuck
 from emulator.verdicts.loops import _in_loops
 from emulator.verdicts.verdict import VerdictId, culprit
 
@@ -29,6 +31,7 @@ work = "4ms"
 settings = { "auto.offset.reset" = "earliest" }
 """
 POISON = "group[billing].poison"
+PARTITION = TopicPartition("orders", 0)
 SLOW_MEMBER = 'group[billing].member=[{ name = "billing-2", work = "150ms" }]'
 
 
@@ -178,6 +181,26 @@ def test_drop_outs_of_several_members_are_a_loop_if_one_comes_again():
 
     assert _in_loops(late) == []
     assert _in_loops([*again, other]) == again
+
+
+def test_restarts_of_a_deploy_make_no_partition_stuck():
+    """Each rebalance opens a partition anew that waits behind a backlog of others; the deploy ends."""
+    progress = Progress()
+    for at_us in range(6):
+        progress.open(at_us, PARTITION, 40, "billing-0")
+    progress.sample(
+        9,
+        LagSampled(
+            group="billing",
+            partitions=(PARTITION,),
+            log_ends=(90,),
+            committed=(40,),
+            processed=(40,),
+        ),
+    )
+
+    assert [Stuck(PARTITION, 40, 4, 50)] == [*progress.stuck(2)]
+    assert [] == [*progress.stuck(3)]
 
 
 def test_a_group_that_never_commits_is_not_stuck_for_it():

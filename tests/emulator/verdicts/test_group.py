@@ -195,7 +195,7 @@ def test_a_record_that_holds_up_its_partition_is_named():
 def sampled(produced: Sequence[int], processed: Sequence[int], every_s: int = 10) -> Progress:
     """Return the progress of one partition, a sample every ten seconds."""
     progress = Progress()
-    progress.open(PARTITION, 0, "billing-0")
+    progress.open(0, PARTITION, 0, "billing-0")
     for number, (end, done) in enumerate(zip(produced, processed, strict=True)):
         what = LagSampled(
             group="billing",
