@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from emulator.report.wording import counted, duration
-from emulator.verdicts.verdict import Evidence, Verdict, VerdictId
-
-LONG_S: Final = 60
+from emulator.verdicts.verdict import LONG_S, Evidence, Verdict, VerdictId
 
 
 def unavailable(evidence: Evidence) -> Iterator[Verdict]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from emulator.metrics.group_figures import figures_of
 from emulator.report.wording import counted, duration
 from emulator.scenario.units import US_PER_S
 from emulator.verdicts.verdict import (
+    LONG_S,
     Evidence,
     Verdict,
     VerdictId,
@@ -18,13 +18,11 @@ from emulator.verdicts.verdict import (
     wait_text,
 )
 
-LONG_DOWNTIME_S: Final = 60
-
 
 def found_late(evidence: Evidence) -> Iterator[Verdict]:
     """Yield each topic whose new partitions had no owner for a minute or more."""
     for group, topic, after_us, is_found in evidence.facts.found:
-        if after_us >= LONG_DOWNTIME_S * US_PER_S:
+        if after_us >= LONG_S * US_PER_S:
             waited = duration(after_us / US_PER_S)
             when = f"only after {waited}" if is_found else f"until the end, {waited} later"
             verb = "an owner" if is_found else "no owner"
@@ -44,7 +42,7 @@ def long_downtime(evidence: Evidence) -> Iterator[Verdict]:
     long = {
         name: down_s
         for name, down_s in table.items()
-        if down_s - unfound.get(name.rpartition("-")[0], 0) >= LONG_DOWNTIME_S
+        if down_s - unfound.get(name.rpartition("-")[0], 0) >= LONG_S
     }
     if long:
         yield _long_downtime(evidence, long)

@@ -14,11 +14,11 @@ from emulator.metrics.group_figures import figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.report.wording import counted, duration, joined
 from emulator.scenario.estimates.loads import Load
-from emulator.verdicts.downtime import found_late, long_downtime
 from emulator.verdicts.facts import Facts, session_settings
 from emulator.verdicts.verdict import (
     CONSEQUENCES,
     EVERYTHING,
+    LONG_S,
     Evidence,
     Verdict,
     VerdictId,
@@ -279,6 +279,15 @@ def _of_topics(evidence: Evidence) -> Iterator[Verdict]:
         yield from topics.topic_rebalances(evidence)
 
 
+def _of_downtime(evidence: Evidence) -> Iterator[Verdict]:
+    """Yield partitions that had no owner for long; most runs have none."""
+    if evidence.facts.found or evidence.metrics["downtime_max_s"] >= LONG_S:
+        from emulator.verdicts.downtime import found_late, long_downtime  # noqa: PLC0415  as above
+
+        yield from found_late(evidence)
+        yield from long_downtime(evidence)
+
+
 def _of_brokers(evidence: Evidence) -> Iterator[Verdict]:
     """Yield what brokers kept from groups for long; most runs have none."""
     metrics = evidence.metrics
@@ -334,8 +343,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _dead,
     _of_loops,
     _of_topics,
-    found_late,
-    long_downtime,
+    _of_downtime,
     _of_brokers,
     _of_lag,
     _listener_threw,

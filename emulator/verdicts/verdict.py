@@ -6,7 +6,7 @@ import enum
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from assignors.values import dataclass
 from emulator.ledger.entries import Ledger
@@ -19,6 +19,10 @@ from emulator.verdicts.group import POLL, Stalled, Stuck, Wait
 
 MAX_NAMED = 3
 """Partitions, faults or consumers named in a sentence; the others are counted."""
+
+
+LONG_S: Final = 60
+"""So long a time without an owner, or without brokers, is a problem."""
 
 
 class VerdictId(enum.StrEnum):
