@@ -319,3 +319,6 @@ class Cycle(NamedTuple):
 
     since_polled_us: int
     """How long before its end the poll loop took its last turn: ``max.poll.interval.ms`` counts from there."""
+
+    batches: int
+    """The number of batches that begin in it."""

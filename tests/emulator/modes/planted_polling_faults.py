@@ -62,3 +62,23 @@ BY_TIME = (
     Planted("emulator.world.consumer.policy:PolicyCommits.due", "self._last_us = now", "pass", 0),
 )
 """Faults in the polls of applications that commit by time."""
+
+LAP = "emulator.world.consumer.polling.laps:Lap"
+CYCLES = "emulator.world.consumer.polling.calm:Cycles"
+IN_LAPS = (
+    Planted(f"{LAP}.fetches", " + behind", "", 2002),
+    Planted(f"{LAP}._first", "found.setdefault(tp, later_us)", "found[tp] = later_us", 2002),
+    Planted(f"{LAP}.way", "most_us, self._cycle", "most_us + 1, self._cycle", 2022),
+    Planted(f"{CYCLES}._go_fetches", "fetches.count(lap.fetches(way))", "pass", 2002),
+    Planted(
+        f"{CYCLES}._go_fetches", "not fetches.comes_to(saved, at_us, positions)", "False", 2023
+    ),
+    Planted(
+        f"{CYCLES}._take_noted",
+        "elif self._lap is not None and not self._lap.is_noted:",
+        "elif False:",
+        2014,
+    ),
+)
+"""Faults in periods of several batches. One in a length or in a number of records does not show: then other
+records would come, and nothing is skipped."""

@@ -41,6 +41,22 @@ def timed_world(seed: int) -> Table:
     return world
 
 
+def fast_world(seed: int) -> Table:
+    """Return the same world with more records, so that a period of its members has several batches."""
+    random = Random(f"fast records {seed}")
+    world = polling_world(seed)
+    (topic,), (group,) = world["topic"], world["group"]
+    topic["partitions"] = random.choice((2, 3, 4))
+    rate = random.choice((40, 60, 90))
+    topic["rate"] = f"{rate}/s"
+    if random.randrange(3) == 0:
+        topic["skew"] = [random.choice((1.0, 0.5, 2.0)) for _ in range(topic["partitions"])]
+    most_us = 1_000_000 * group["members"] // (topic["partitions"] * rate)
+    group["work"] = f"{random.choice((0, 100, 900, most_us // 2, most_us * 9 // 1_000 * 100))}us"
+    group["settings"]["max.poll.records"] = random.choice((1, 2, 500))
+    return world
+
+
 class _Draw:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"polling world {seed}")

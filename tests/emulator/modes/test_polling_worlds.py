@@ -6,9 +6,11 @@ from functools import cache
 
 import pytest
 
+from emulator.world.consumer.polling import laps
+
 from .both_ways import Noticing, hold_both_ways, is_noticed, noticing_run
-from .planted_polling_faults import BY_TIME, PLANTED
-from .polling_worlds import polling_world, timed_world
+from .planted_polling_faults import BY_TIME, IN_LAPS, PLANTED
+from .polling_worlds import fast_world, polling_world, timed_world
 
 QUICK = (1, 5, 7, 11, 19, 411, 20254)
 """Worlds soon played, in which half of the planted faults show.
@@ -44,17 +46,37 @@ def test_many_applications_that_commit_by_time_leave_the_same():
         hold_both_ways(timed_world(seed), seed)
 
 
+@pytest.mark.parametrize("seed", [2002, 2003, 2010, 2018])
+def test_periods_of_several_batches_leave_the_same(seed):
+    """A consumer enters its period at any batch, and leaves it at any other."""
+    hold_both_ways(fast_world(seed), seed)
+
+
 @pytest.mark.long
-def test_every_fault_planted_in_polls_between_commits_is_noticed():
+def test_many_periods_of_several_batches_leave_the_same(monkeypatch):
+    """The same for more worlds, also where it is not worth it."""
+    monkeypatch.setattr(laps, "MIN_BATCHES", 2)
+    monkeypatch.setattr(laps, "FEWEST", 1)
+    for seed in range(901, 1_001):
+        hold_both_ways(fast_world(seed), seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("faults", "world"),
+    [(BY_TIME, timed_world), (IN_LAPS, fast_world)],
+    ids=["polls between commits", "periods of several batches"],
+)
+def test_every_planted_fault_is_noticed(faults, world):
     """One that cannot be noticed shows a rule that nothing needs."""
     runs = {
-        seed: noticing_run(timed_world(seed), seed, {})
-        for seed in dict.fromkeys(int(fault.noticed_in) for fault in BY_TIME)
+        seed: noticing_run(world(seed), seed, {})
+        for seed in dict.fromkeys(int(fault.noticed_in) for fault in faults)
     }
     for run in runs.values():
         run.hold()
 
-    assert [] == [f.name for f in BY_TIME if not is_noticed(f, runs[int(f.noticed_in)])]
+    assert [] == [f.name for f in faults if not is_noticed(f, runs[int(f.noticed_in)])]
 
 
 @cache

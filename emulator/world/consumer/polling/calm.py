@@ -5,7 +5,9 @@ again: after some time its fetches, its batch and the records to come are where 
 one period. :class:`Cycles` finds such a state: it compares the states at which batches begin with
 an earlier one (:class:`Mark`), which it renews at growing distances, as Brent's search for cycles
 does. From then on whole periods are skipped: times move by multiples of the period, offsets by the
-records of so many periods. It is also known when poll waits, before that is calculated.
+records of so many periods. It is also known when poll waits, before that is calculated. If a period
+has several batches, all of them are noted once (:mod:`emulator.world.consumer.polling.laps`): a
+consumer that comes back into its period enters it at any of them, and leaves it at any other.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from emulator.world.consumer.handling.handler import Batch, Unreported
 from emulator.world.consumer.interfaces import ConsumerProcess, Cycle, Mark, State
+from emulator.world.consumer.polling.laps import Lap, Point, Way, is_worth
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
@@ -54,6 +57,12 @@ class Cycles:
         self._ahead: list[Ahead] = []
         """The records that were ahead then."""
 
+        self._lap: Lap | None = None
+        """The batches of the known period, or those noted so far; None: they are not known."""
+
+        self._noted = False
+        """Whether they were noted, or could not be."""
+
     def on_wait(self, now: int) -> None:
         """Note that poll waits."""
         if self._cycle is None and not len(self._waits) % 2:
@@ -87,29 +96,96 @@ class Cycles:
         if self._cycle is None:
             self._mark = None
             self._batches = 0
+        if not self._is_lap_known:
+            self._lap = None
+
+    def began_again(self) -> None:
+        """Note that the client has polled by itself meanwhile: it may read from other leaders."""
+        self.interrupted()
+        self._lap, self._noted = None, False
 
     def skip(self, calm: CalmPoll, batch: Batch, until_us: int) -> Batch | None:
-        """Skip whole periods that end before *until_us*; return the batch that begins then.
+        """Skip what repeats and ends before *until_us*; return the batch that begins then.
 
         *batch* begins now. None: nothing is skipped.
         """
-        if calm.clock.waits is not None and not self._is_noted(calm):
-            self._cycle = self._mark = self._since_us = None
-            self._batches, self._distance = 0, 1
-        mark = self._mark
-        if mark is None or batch.shape != mark.shape or not self._is_again(mark, calm, batch):
+        if calm.clock.waits is not None:
+            self._take_noted(calm)
+        number = self._place(calm, batch)
+        if number is None:
+            self._note_point(calm, batch)
             self._search(calm, batch)
             return None
         if self._cycle is None:
-            self._cycle = self._measured(calm, mark, batch.begin_us)
+            assert self._mark is not None, "its state is here again"
+            self._cycle = self._measured(calm, self._mark, batch.begin_us)
             self._distance = max(2 * self._batches, SHORTEST_SEARCH)
         self._batches = 0
-        self._begins(batch.begin_us)
-        cycle = self._cycle
-        times = (until_us - 1 - batch.begin_us) // cycle.period_us
-        if times <= 0:
+        most_us = until_us - 1 - batch.begin_us
+        if not self._is_lap_known and self._learns(calm, batch, self._cycle, most_us):
             return None
-        return self._later(calm, batch, cycle, times)
+        lap = self._lap
+        self._begins(batch.begin_us - (0 if lap is None else lap.offset_us(number)))
+        if lap is not None:
+            way = lap.way(number, most_us)
+            return None if way is None else self._go(calm, batch, lap, way)
+        times = most_us // self._cycle.period_us
+        return self._later(calm, batch, self._cycle, times) if times > 0 else None
+
+    def _take_noted(self, calm: CalmPoll) -> None:
+        """Keep only what says what the clock collects of the polls in it."""
+        if not self._is_noted(calm):
+            self._give_up()
+            self._mark, self._batches = None, 0
+        elif self._lap is not None and not self._lap.is_noted:
+            self._lap, self._noted = None, False
+
+    def _give_up(self) -> None:
+        """Forget the period that was known."""
+        self._cycle = self._lap = self._since_us = None
+        self._distance, self._noted = 1, False
+
+    def _place(self, calm: CalmPoll, batch: Batch) -> int | None:
+        """Return which batch of the known period this is, or 0 for the marked state; None: neither."""
+        lap, mark, now = self._lap, self._mark, batch.begin_us
+        if lap is None or not self._is_lap_known:
+            if mark is None or batch.shape != mark.shape:
+                return None
+            return 0 if self._is_again(mark, calm, batch) else None
+        if not lap.has(batch.shape):
+            return None
+        return lap.find(batch.shape, self._state(calm, now), calm.turn_phase_us(now))
+
+    # -- the batches of the period ---------------------------------------------------------------
+
+    @property
+    def _is_lap_known(self) -> bool:
+        return self._lap is not None and self._lap.is_whole
+
+    def _learns(self, calm: CalmPoll, batch: Batch, cycle: Cycle, most_us: int) -> bool:
+        """Begin or end to note the batches of the period; return whether they are noted from now on.
+
+        *batch* is the first one; nothing else happens for *most_us*.
+        """
+        lap = self._lap
+        if lap is not None:
+            lap.close(calm.clock)
+            return False
+        if self._noted or most_us < cycle.period_us or not is_worth(cycle):
+            return False
+        self._lap, self._noted = Lap(cycle), True
+        self._note_point(calm, batch)
+        return self._lap is not None
+
+    def _note_point(self, calm: CalmPoll, batch: Batch) -> None:
+        """Note the batch that begins now, if those of the period are noted."""
+        lap = self._lap
+        if lap is not None and not lap.is_whole:
+            point = self._point(calm, batch)
+            if point is None:
+                self._lap = None
+            else:
+                lap.add(point, calm.clock)
 
     def _is_noted(self, calm: CalmPoll) -> bool:
         """Return whether it is known what the clock collects in a period, or will be when it is measured."""
@@ -131,6 +207,55 @@ class Cycles:
         fetches = self._fetches.state(now)
         return None if fetches is None else (fetches, calm.unread_state(now))
 
+    def _point(self, calm: CalmPoll, batch: Batch) -> Point | None:
+        """Return what is there now, when a batch begins; None: it is not regular."""
+        now, positions = batch.begin_us, self._fetches.positions()
+        state, fetches = self._state(calm, now), self._fetches.saved(now, positions)
+        if state is None or fetches is None:
+            return None
+        return Point(
+            at_us=now,
+            shape=batch.shape,
+            state=state,
+            turn_phase_us=calm.turn_phase_us(now),
+            ranges=batch.ranges,
+            positions=positions,
+            fetches=fetches,
+            sent=self._fetches.sent,
+            unread=list(calm.unread),
+            polled_us=calm.clock.polled_us,
+            noted=calm.clock.counts,
+        )
+
+    def _go(self, calm: CalmPoll, batch: Batch, lap: Lap, way: Way) -> Batch | None:
+        """Go on to another batch of the period, unless the records to come are others then."""
+        now, end = batch.begin_us, lap.end(way)
+        at_us = now + lap.length_us(way)
+        if not self._go_fetches(lap, way, at_us):
+            return None
+        positions = self._fetches.positions()
+        later_us = at_us - end.at_us
+        further = {tp: at - end.positions[tp] for tp, at in positions.items()}
+        later = end.batch(later_us, further)
+        self._finished.skip(lap.first_us(way, now), later, positions)
+        lap.repeat(way, calm.clock, now)
+        calm.unread = end.unread
+        calm.move(later_us, further, polled_us=end.polled_us + later_us)
+        return later
+
+    def _go_fetches(self, lap: Lap, way: Way, at_us: int) -> bool:
+        """Move all fetches to where a way leads at that time; False, and nothing done: others come then."""
+        records, fetches = lap.records(way), self._fetches
+        if way.begin == way.end:
+            return fetches.move(lap.length_us(way), records, lap.fetches(way))
+        saved = lap.end(way).fetches
+        positions = {tp: at + records[tp] for tp, at in fetches.positions().items()}
+        if not fetches.comes_to(saved, at_us, positions):
+            return False
+        fetches.restore(saved, at_us, positions)
+        fetches.count(lap.fetches(way))
+        return True
+
     def _search(self, calm: CalmPoll, batch: Batch) -> None:
         """Count a batch that does not begin as the marked one; renew the mark at times."""
         self._batches += 1
@@ -138,7 +263,7 @@ class Cycles:
             self._note(batch)
             return
         if self._cycle is not None:
-            self._cycle, self._distance = None, 1
+            self._give_up()
         self._mark, self._batches, self._since_us = None, 0, None
         self._waits.clear()
         self._first_us.clear()
@@ -178,6 +303,7 @@ class Cycles:
             waits=tuple([at_us - mark.at_us for at_us in self._waits]),
             first_us={tp: at_us - mark.at_us for tp, at_us in self._first_us.items()},
             since_polled_us=now - calm.clock.polled_us,
+            batches=self._batches + 1,
         )
 
     def _later(self, calm: CalmPoll, batch: Batch, cycle: Cycle, times: int) -> Batch | None:

@@ -139,7 +139,7 @@ class PollLoop:
             process.timers.cancel(timer)
         self.calm = calm
         if self._cycles is not None:
-            self._cycles.interrupted()
+            self._cycles.began_again()
         return due_us
 
     def _can_begin(self, due_us: int, calm: ClassicPoll | AsyncPoll) -> bool:

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from emulator.world.consumer.polling import poll_loop
+from emulator.world.consumer.polling import laps, poll_loop
 from emulator.world.periods import marks
 
 from ...modes.both_ways import play_whole, scenario_from
@@ -30,6 +30,15 @@ def habits(document: dict, seed: int) -> list[tuple[int, str, list[int]]]:
     return found
 
 
+@pytest.fixture(params=[False, True], ids=["whole periods", "any batch"])
+def any_batch(request, monkeypatch):
+    """Let members leave their own periods at any batch, or skip whole ones as they do."""
+    if request.param:
+        monkeypatch.setattr(laps, "MIN_BATCHES", 2)
+        monkeypatch.setattr(laps, "FEWEST", 1)
+
+
+@pytest.mark.usefixtures("any_batch")
 @pytest.mark.parametrize("beat_ms", [200, 300, 400])
 def test_waits_are_known_when_a_member_skips_its_own_periods(beat_ms):
     """Members begin to be watched between the beginning and the end of one of their own periods."""

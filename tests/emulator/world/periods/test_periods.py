@@ -38,15 +38,20 @@ def regular(**changes: object) -> dict:
 
 @pytest.fixture
 def skipped(monkeypatch):
-    """Count the periods that are skipped."""
-    found: list[int] = []
-    later = Cycles._later
+    """Count how often some periods are skipped, or a part of one."""
+    found: list[str] = []
 
-    def count(self, calm, batch, cycle, times):
-        found.append(times)
-        return later(self, calm, batch, cycle, times)
+    def count(name):
+        method = getattr(Cycles, name)
 
-    monkeypatch.setattr(Cycles, "_later", count)
+        def counted(self, *given):
+            found.append(name)
+            return method(self, *given)
+
+        monkeypatch.setattr(Cycles, name, counted)
+
+    count("_later")
+    count("_go")
     return found
 
 
