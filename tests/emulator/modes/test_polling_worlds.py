@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from emulator.world.consumer.polling import laps
+from emulator.world.consumer.polling import calm, laps
 
 from .both_ways import Noticing, hold_both_ways, is_noticed, noticing_run
 from .planted_polling_faults import BY_TIME, IN_LAPS, PLANTED
@@ -55,7 +55,7 @@ def test_periods_of_several_batches_leave_the_same(seed):
 @pytest.mark.long
 def test_many_periods_of_several_batches_leave_the_same(monkeypatch):
     """The same for more worlds, also where it is not worth it."""
-    monkeypatch.setattr(laps, "MIN_BATCHES", 2)
+    monkeypatch.setattr(calm, "MIN_BATCHES", 2)
     monkeypatch.setattr(laps, "FEWEST", 1)
     for seed in range(901, 1_001):
         hold_both_ways(fast_world(seed), seed)

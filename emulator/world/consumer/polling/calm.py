@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from emulator.world.consumer.handling.handler import Batch, Unreported
 from emulator.world.consumer.interfaces import ConsumerProcess, Cycle, Mark, State
-from emulator.world.consumer.polling.laps import Lap, Point, Way, is_worth
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.consumer.polling.calm_fetches import CalmFetches
     from emulator.world.consumer.polling.fetch_in_flight import Ahead
+    from emulator.world.consumer.polling.laps import Lap, Point, Way
     from protocols.consumer.classic.calm import CalmPoll
 
 
@@ -31,6 +31,10 @@ LONGEST_SEARCH = 1 << 12
 
 SHORTEST_SEARCH = 16
 """The least batches, besides two periods, until a period that does not come again is given up."""
+
+MIN_BATCHES, MAX_BATCHES = 4, 32
+"""The fewest and the most batches of a period of which all are noted: to take a state over costs as
+much as to play one or two."""
 
 
 class Cycles:
@@ -171,8 +175,10 @@ class Cycles:
         if lap is not None:
             lap.close(calm.clock)
             return False
-        if self._noted or most_us < cycle.period_us or not is_worth(cycle):
+        if self._noted or most_us < cycle.period_us or not _is_worth(cycle):
             return False
+        from emulator.world.consumer.polling.laps import Lap  # noqa: PLC0415  few have such a period
+
         self._lap, self._noted = Lap(cycle), True
         self._note_point(calm, batch)
         return self._lap is not None
@@ -209,6 +215,8 @@ class Cycles:
 
     def _point(self, calm: CalmPoll, batch: Batch) -> Point | None:
         """Return what is there now, when a batch begins; None: it is not regular."""
+        from emulator.world.consumer.polling.laps import Point  # noqa: PLC0415  as above
+
         now, positions = batch.begin_us, self._fetches.positions()
         state, fetches = self._state(calm, now), self._fetches.saved(now, positions)
         if state is None or fetches is None:
@@ -331,3 +339,8 @@ def cycles_of(
     if blueprint.settings.group_protocol != "classic" or blueprint.each_us is None:
         return None
     return Cycles(fetches, finished)
+
+
+def _is_worth(cycle: Cycle) -> bool:
+    """Return whether to note the batches of a period."""
+    return MIN_BATCHES <= cycle.batches <= MAX_BATCHES

@@ -25,17 +25,9 @@ if TYPE_CHECKING:
 
     Shape = tuple[tuple[TopicPartition, int], ...]
 
-MIN_BATCHES, MAX_BATCHES = 4, 32
-"""The fewest and the most batches of a period of which all are noted: to take a state over costs as
-much as to play one or two."""
-
 FEWEST = 2
-"""The fewest batches behind whole periods that are skipped, for the same reason."""
-
-
-def is_worth(cycle: Cycle) -> bool:
-    """Return whether to note the batches of a period."""
-    return MIN_BATCHES <= cycle.batches <= MAX_BATCHES
+"""The fewest batches behind whole periods that are skipped: to take a state over costs as much as to play
+one or two."""
 
 
 class Point(NamedTuple):

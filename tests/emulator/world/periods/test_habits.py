@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from emulator.world.consumer.polling import laps, poll_loop
+from emulator.world.consumer.polling import calm, laps, poll_loop
 from emulator.world.periods import marks
 
 from ...modes.both_ways import play_whole, scenario_from
@@ -34,7 +34,7 @@ def habits(document: dict, seed: int) -> list[tuple[int, str, list[int]]]:
 def any_batch(request, monkeypatch):
     """Let members leave their own periods at any batch, or skip whole ones as they do."""
     if request.param:
-        monkeypatch.setattr(laps, "MIN_BATCHES", 2)
+        monkeypatch.setattr(calm, "MIN_BATCHES", 2)
         monkeypatch.setattr(laps, "FEWEST", 1)
 
 
