@@ -255,9 +255,11 @@ def _facts(
 def _deviations(group: Group, scenario: Scenario) -> dict[str, Any]:
     """Return what a group does otherwise, and whether that fences members with different ids."""
     found = deviations_in(group)
-    ids = [consumer_settings(group, member).group_instance_id for member in group.members]
+    settings = [consumer_settings(group, member) for member in group.members]
+    ids = [each.group_instance_id for each in settings]
     forgets = "static_rejoin" in scenario.cluster.outdated
-    fences = (forgets or "session_in_join" in found) and len(set(ids)) == len(ids)
+    keeps = all(each.group_protocol == "consumer" for each in settings)
+    fences = (forgets or keeps or "session_in_join" in found) and len(set(ids)) == len(ids)
     early = group.close_timeout < CLOSE_TIMEOUT_US
     return {"deviations": found, "fenced_alone": fences, "closes_early": early}
 

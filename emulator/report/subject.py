@@ -137,7 +137,7 @@ class GroupFacts:
     """The keys of ``deviates``, and ``coordinator_lookup``, in which a member differs from its client."""
 
     fenced_alone: bool = False
-    """Whether static members can be fenced without another process that has their instance id."""
+    """Whether static members can be fenced, or refused, without another process that has their id."""
 
     unfenced: bool = False
     """Whether it writes results with offsets to a database that rejects no former owner."""

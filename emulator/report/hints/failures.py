@@ -17,6 +17,13 @@ LISTENER_CATCHES = Given(
 
 OWN_ID: Final = "own-instance-id"
 
+RESTARTED_EARLY: Final = Given(
+    "restart-after-session",
+    "The coordinator of the consumer protocol refuses a static member until the session of its former "
+    "process has ended, after {session.timeout.ms}: let the process start again until it is accepted, or "
+    "set a shorter session. One that closes is accepted at once.",
+)
+
 BY_REASON: Mapping[str, Given] = {
     "INSTANCE_ID": Given(
         OWN_ID,
@@ -70,6 +77,8 @@ def died(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterato
     """Yield a hint for each kind of error."""
     for part, hint in BY_REASON.items():
         if hint.id == OWN_ID and group.fenced_alone:
+            if any("UNRELEASED_INSTANCE_ID" in reason for reason in verdict.reasons):
+                yield RESTARTED_EARLY
             continue
         if any(part in reason for reason in verdict.reasons):
             size = "{group.consumer.max.size}" if group.by_coordinator else "{group.max.size}"

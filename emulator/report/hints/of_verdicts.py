@@ -22,6 +22,10 @@ _BY_REASON = {
         "Set session.timeout.ms between group.min.session.timeout.ms and group.max.session.timeout.ms of the "
         "brokers: the coordinator refuses other members."
     ),
+    "restart-after-session": (
+        "The coordinator of the consumer protocol refuses a static member until the session of its former "
+        "process has ended: let the process start again until it is accepted."
+    ),
     "assignor-of-brokers": "Set group.remote.assignor to one of group.consumer.assignors of the brokers.",
     "catch-in-handler": (
         "Catch exceptions of the handler, and send a record that always fails to a dead letter topic: it "

@@ -209,3 +209,19 @@ def test_a_group_that_never_commits_is_not_stuck_for_it():
     found, _ = played("run_for=70s", "group[billing].commit=none", *restarts)
 
     assert VerdictId.PARTITION_STUCK not in found
+
+
+def test_a_static_member_that_is_back_before_its_session_ends_is_told_so():
+    """It is alone with its id, and the coordinator of the consumer protocol refuses it until then."""
+    changes = [
+        "run_for=90s",
+        "group[billing].static=true",
+        "group[billing].settings[group.protocol]=consumer",
+    ]
+    crash = 'fault+={{ crash = "billing-1", at = "20s", restart_after = "{}" }}'
+    _, hints = played(*changes, crash.format("5s"))
+    later, _ = played(*changes, crash.format("50s"))
+
+    assert ["restart-after-session"] == [*hints]
+    assert "after group.consumer.session.timeout.ms (now 45000)" in hints["restart-after-session"]
+    assert {} == later
