@@ -109,6 +109,8 @@ KEYS: dict[str, dict[str, str]] = {
 """By table: keys of other systems, with the key that is meant, or with an explanation."""
 
 KEYS_ANYWHERE = {
+    "every": "gap",
+    "interval": "gap",
     "grace_period": "grace",
     "gracePeriod": "grace",
     "terminationGracePeriodSeconds": "grace",

@@ -39,6 +39,11 @@ lost = 0
         ("lost = 0", 'lost = "< 5%"', 'in the unit of its metric, such as "< 5", not in percent'),
         ("lost = 0", 'lost = "less than 5"', 'did you mean "< 5"?'),
         ("lost = 0", 'lost = "≤ 5"', 'did you mean "<= 5"?'),
+        (
+            "[expect]",
+            '[[act]]\nrolling_restart = "billing"\nat = "2s"\nevery = "1s"\n[expect]',
+            'did you mean "gap"?',
+        ),
         ("lost = 0", 'lost = "few"', 'allowed is a number, or a text such as "<= 200"'),
     ],
 )
