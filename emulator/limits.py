@@ -54,6 +54,7 @@ LIMITS: Final[Mapping[str, Limit]] = {
     "row": Limit("row of a processing log (JSON lines, CSV)", 64 * MIB, 1024 * MIB),
     "nesting": Limit("arrays and objects in each other in JSON", 500, 5_000, is_size=False),
     "toml": Limit("tables and lists in each other in TOML", 12, 60, is_size=False),
+    "entries": Limit("tables in one list of a scenario", 10_000, 1_000_000, is_size=False),
     "rowgroup": Limit(
         "row group of Parquet, decompressed, as the file states",
         768 * MIB,

@@ -223,7 +223,8 @@ def _declare_limits(
             callback=_limit_input,
             expose_value=False,
             help="Read input up to another limit: batch, unpacked, records (of segments), row, nesting "
-            "(of JSON), toml (its nesting), rowgroup (of Parquet), as row=256MiB; repeatable.",
+            "(of JSON), toml (its nesting), entries (of its lists), rowgroup (of Parquet), as "
+            "row=256MiB; repeatable.",
         ),
     ] = None,
 ) -> None:

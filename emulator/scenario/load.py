@@ -20,6 +20,7 @@ from emulator.limits import beyond, most, parser_words
 from emulator.scenario import short_forms
 from emulator.scenario.checks.cluster import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.checks.groups import assignor_problems, group_problems, protocol_problems
+from emulator.scenario.document_limits import depth, problem_of_long_lists
 from emulator.scenario.kafka_settings import OLD_CONSUMER, OTHER_CLIENTS, flattened
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Document, ScenarioSource
@@ -211,11 +212,12 @@ def _fault_problems(scenario: Scenario) -> list[Problem]:
     if not scenario.fault:
         return []
     from emulator.scenario.checks import faults as fault_checks  # noqa: PLC0415  a scenario may have no faults
+    from emulator.scenario.checks.timeline import timeline_problems  # noqa: PLC0415  as above
 
     return [
         *fault_checks.fault_problems(scenario),
         *fault_checks.deploy_problems(scenario),
-        *fault_checks.timeline_problems(scenario),
+        *timeline_problems(scenario),
     ]
 
 
@@ -290,6 +292,8 @@ def read_toml(text: str, name: str, essentials: str = ESSENTIALS) -> Document:
         raise ScenarioError(name, [Problem("", f"nested too deeply; {beyond('toml')}")]) from None
     if not document:
         raise ScenarioError(name, [Problem("", f"empty; {essentials}")])
+    if problem := problem_of_long_lists(document):
+        raise ScenarioError(name, [problem])
     return document
 
 
@@ -299,26 +303,9 @@ def _parsed(text: str) -> Document:
         raise RecursionError
     document = tomllib.loads(text)
     deepest = most("toml")
-    if _depth(document, deepest) > deepest:
+    if depth(document, deepest) > deepest:
         raise RecursionError
     return document
-
-
-def _depth(document: Document, deepest: int) -> int:
-    """Return the depth of nested tables and lists, without recursion: there can be thousands.
-
-    It is not counted beyond *deepest*.
-    """
-    depth, layer = 0, [document]
-    while layer and depth <= deepest:
-        depth += 1
-        layer = [below for node in layer for below in _below(node)]
-    return depth
-
-
-def _below(node: Any) -> list[Any]:
-    inside = node.values() if isinstance(node, dict) else node
-    return [value for value in inside if isinstance(value, dict | list)]
 
 
 def tidy(document: Document, text: str = "") -> Document:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -300,6 +302,61 @@ def test_of_very_many_problems_the_first_are_shown(text):
 
     assert MAX_PROBLEMS == len(refused.value.problems)
     assert str(refused.value).endswith("the first 50 problems; there may be more")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        '[[fault]]\nid = "f{0}"\ncrash = "billing-0"\nwhen = "f{1} ends"',
+        '[[act]]\nadd_partitions = "orders"\nto = {2}\nat = "{1}us"',
+        '[[act]]\ncreate_topic = "orders"\nat = "1s"\n[[act]]\ndelete_topic = "orders"\nat = "1s"',
+        '[[act]]\nseek = "billing-0"\ntopic = "orders"\nto = 1\nat = "1s"',
+        '[[group.poison]]\ntopic = "orders"\nevery = {2}\nerror = "forward"\nto = "t{0}"',
+        '[[group]]\nid = "g{0}"\ntopics = ["orders"]\nmembers = 1\nreplaces = "g{1}"',
+    ],
+    ids=["chain", "growth", "creations", "seeks", "targets", "replaced"],
+)
+def test_each_of_very_many_entries_is_looked_at_once(lines):
+    """Each was compared with all others: a file of 4 MiB would have taken minutes to hours."""
+    first = 'title = "x"\n[[topic]]\nname = "orders"\n[[group]]\nid = "billing"\ntopics = ["orders"]\nmembers = 1\n'
+    counts = [_statements(first, lines, number) for number in (100, 300)]
+
+    assert counts[1] < 3.5 * counts[0]
+
+
+def _statements(first: str, lines: str, number: int) -> int:
+    """Return how many lines the checks of a scenario run."""
+    text = first + "\n".join(lines.format(n, (n - 1) % number, n + 2) for n in range(number))
+    count = 0
+
+    def note(frame, event, _):
+        nonlocal count
+        count += "/checks/" in frame.f_code.co_filename and event == "line"
+        return note if "/checks/" in frame.f_code.co_filename else None
+
+    sys.settrace(note)
+    try:
+        with suppress(ScenarioError):
+            loads(text)
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def test_a_list_of_very_many_entries_is_refused():
+    """Members have a limit of their own."""
+    text = 'title = "x"\n' + '[[topic]]\nname = "orders"\n' * 20
+    limit_input(entries=19)
+    try:
+        with pytest.raises(ScenarioError, match=r"topic: 20 entries; the limit is 19; .*entries=…"):
+            loads(text)
+        members = ", ".join(f'{{ name = "m{number}" }}' for number in range(30))
+        group = f'[[group]]\nid = "g"\ntopics = ["orders"]\nmembers = [{members}]\n'
+        assert 30 == len(
+            loads(f'title = "x"\n[[topic]]\nname = "orders"\n{group}').group[0].members
+        )
+    finally:
+        limit_input(entries=None)
 
 
 def test_a_key_of_very_many_parts_is_refused():

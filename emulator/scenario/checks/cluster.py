@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping
 from typing import NamedTuple, Self
 
 from emulator.scenario.isolation import isolation_problems
@@ -17,6 +17,7 @@ from emulator.scenario.resolution import (
     REPLICATION_FACTORS,
     broker_names,
     broker_settings,
+    client_of,
     members_of,
 )
 from emulator.scenario.tables.rates import number_of_changes, segments_of
@@ -153,14 +154,13 @@ def _cause_of_gaps(topic: Topic) -> tuple[str, object]:
     return f"{path}.{key}", getattr(topic, key)
 
 
-def max_partitions(topic: Topic, scenario: Scenario) -> int:
-    """Return the number of a topic's partitions at the end of the run."""
-    added = [
-        fault.to
-        for fault in scenario.fault
-        if isinstance(fault, AddPartitions) and fault.topic == topic.name
-    ]
-    return max([topic.partitions, *added])
+def most_partitions(scenario: Scenario) -> dict[str, int]:
+    """Return the number of partitions of each topic at the end of the run."""
+    most = {topic.name: topic.partitions for topic in scenario.topic}
+    for fault in scenario.fault:
+        if isinstance(fault, AddPartitions) and fault.topic in most:
+            most[fault.topic] = max(most[fault.topic], fault.to)
+    return most
 
 
 def _name_problems(topic: Topic) -> Iterator[Problem]:
@@ -175,7 +175,9 @@ def _layout_problems(topic: Topic, scenario: Scenario) -> Iterator[Problem]:
         if not 1 <= broker <= brokers:
             reason = f"no broker {broker}; allowed are 1 to {brokers}"
             yield Problem(f"{path}.leaders", reason, topic.leaders)
-    most = max_partitions(topic, scenario)
+    if topic.keys is None and not topic.leaders and not topic.skew:
+        return
+    most = most_partitions(scenario)[topic.name]
     if topic.keys is not None and topic.skew:
         yield Problem(
             f"{path}.skew", 'the keys give partitions their rates; leave out "keys" or "skew"'
@@ -237,37 +239,52 @@ def variant_problems(scenario: Scenario) -> Iterator[Problem]:
 # -- names -----------------------------------------------------------------------------------
 
 
+def _distinct(names: Iterable[str]) -> KeysView[str]:
+    """Return names in their order, among which one is found at once."""
+    return dict.fromkeys(names).keys()
+
+
 class Names(NamedTuple):
     """All names that a scenario can refer to, in the order of the file."""
 
     member: dict[str, Group]
     """Each member's name, with its group."""
 
+    not_java: frozenset[str]
+    """Members whose client is not Java's."""
+
     group: dict[str, Group]
-    topic: tuple[str, ...]
-    broker: tuple[str, ...]
+    topic: Mapping[str, int]
+    """With the number of its partitions at the end of the run."""
+
+    broker: KeysView[str]
     """``broker-N``, and ``coordinator of GROUP``."""
 
-    fault: tuple[str, ...]
-    rack: tuple[str, ...]
+    fault: KeysView[str]
+    rack: KeysView[str]
+    party: KeysView[str]
+    """All nodes that can send and receive."""
 
     @classmethod
     def of(cls, scenario: Scenario) -> Self:
         """Return the names of a scenario."""
         coordinators = [f"{COORDINATOR_OF}{group.id}" for group in scenario.group]
+        members = {member.name: group for group, member in members_of(scenario)}
+        brokers = (*coordinators, *broker_names(scenario.cluster))
         return cls(
-            member={member.name: group for group, member in members_of(scenario)},
+            member=members,
+            not_java=frozenset(
+                member.name
+                for group, member in members_of(scenario)
+                if client_of(group, member) != "java"
+            ),
             group={group.id: group for group in scenario.group},
-            topic=tuple(topic.name for topic in scenario.topic),
-            broker=(*coordinators, *broker_names(scenario.cluster)),
-            fault=tuple(fault.id for fault in scenario.fault),
-            rack=tuple(dict.fromkeys(scenario.cluster.racks)),
+            topic=most_partitions(scenario),
+            broker=_distinct(brokers),
+            fault=_distinct(fault.id for fault in scenario.fault),
+            rack=_distinct(scenario.cluster.racks),
+            party=_distinct((CLIENTS, BROKERS, CONTROLLER, ADMIN, *members, *brokers)),
         )
-
-    @property
-    def party(self) -> tuple[str, ...]:
-        """Return the names of all nodes that can send and receive."""
-        return (CLIENTS, BROKERS, CONTROLLER, ADMIN, *self.member, *self.broker)
 
     def same_side(self, one: str, other: str) -> bool:
         """Return whether both are clients, or neither: then they exchange no client requests."""

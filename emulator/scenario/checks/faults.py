@@ -1,11 +1,12 @@
-"""Check faults and deploys: their targets, their settings, and their times."""
+"""Check faults and deploys: their targets and their settings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import groupby
 
 from emulator.scenario import short_forms
-from emulator.scenario.checks.cluster import Names, max_partitions, named_twice, unknown
+from emulator.scenario.checks.cluster import Names, named_twice, unknown
 from emulator.scenario.checks.groups import (
     assignor_problems_of,
     settings_problems,
@@ -48,7 +49,7 @@ from emulator.scenario.model import (
     StopStore,
     Subscribe,
 )
-from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
+from emulator.scenario.problems import Problem, few_listed
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     broker_names,
@@ -72,6 +73,8 @@ def fault_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _demand_problems(fault, names, scenario)
         if isinstance(fault, Crash | Close | DrainNode):
             yield from _restart_problems(fault)
+    yield from _growth_problems(scenario)
+    yield from _creation_problems(scenario)
 
 
 def _path(fault: Fault, key: str = "") -> str:
@@ -151,9 +154,7 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
         case MoveCoordinator(to=str(broker)):
             brokers = broker_names(scenario.cluster)
             yield from unknown(_path(fault, "to"), broker, brokers, "broker")
-        case AddPartitions():
-            yield from _growth_problems(fault, scenario)
-        case Seek(member=member) if member in names.member and not _is_java(names, member):
+        case Seek(member=member) if member in names.not_java:
             reason = "only members with the Java client seek; use another member"
             yield Problem(_path(fault), reason, member)
         case (
@@ -163,9 +164,7 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             | PausePartitions(topic=str(topic))
         ):
             yield from unknown(_path(fault, "topic"), topic, names.topic, "topic")
-            yield from _partition_problems(fault, topic, scenario)
-        case CreateTopic():
-            yield from _creation_problems(fault, scenario)
+            yield from _partition_problems(fault, topic, names)
         case RollingRestart(group=group) if group in names.group:
             yield from _rolling_problems(fault, names.group[group], names)
         case Subscribe(group=group) if group in names.group:
@@ -177,44 +176,51 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             yield from _start_problems(fault, names.member[member], scenario)
 
 
-def _is_java(names: Names, member: str) -> bool:
-    """Return whether a member has the Java client."""
-    group = names.member[member]
-    return all(client_of(group, each) == "java" for each in group.members if each.name == member)
-
-
-def _growth_problems(fault: AddPartitions, scenario: Scenario) -> Iterator[Problem]:
-    """Compare with the count at that time, if the file has the times of earlier additions."""
-    before = [
-        other.to
-        for other in scenario.fault
-        if isinstance(other, AddPartitions)
-        and other.topic == fault.topic
-        and other.at is not None
-        and fault.at is not None
-        and other.at + other.delay < fault.at + fault.delay
+def _growth_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Compare additions with the counts at their times, if the file has the times of earlier ones."""
+    present = {topic.name: topic.partitions for topic in scenario.topic}
+    additions = [
+        fault
+        for fault in scenario.fault
+        if isinstance(fault, AddPartitions) and fault.topic in present
     ]
-    counts = [topic.partitions for topic in scenario.topic if topic.name == fault.topic]
-    if counts and fault.to <= (present := max(counts + before)):
+    for fault in additions:
+        if fault.at is None:
+            yield from _not_above(fault, present[fault.topic])
+    timed = sorted((fault for fault in additions if fault.at is not None), key=_begins_us)
+    for _, same_time in groupby(timed, _begins_us):
+        together = list(same_time)
+        for fault in together:
+            yield from _not_above(fault, present[fault.topic])
+        for fault in together:
+            present[fault.topic] = max(present[fault.topic], fault.to)
+
+
+def _begins_us(fault: Fault) -> int:
+    return (fault.at or 0) + fault.delay
+
+
+def _not_above(fault: AddPartitions, present: int) -> Iterator[Problem]:
+    if fault.to <= present:
         reason = f"not above the present number of partitions, {present}"
         yield Problem(_path(fault, "to"), reason, fault.to)
 
 
 def _partition_problems(
-    fault: DeleteOffsets | ResetOffsets | Seek | PausePartitions, topic: str, scenario: Scenario
+    fault: DeleteOffsets | ResetOffsets | Seek | PausePartitions, topic: str, names: Names
 ) -> Iterator[Problem]:
     """Reject partitions that the topic never has."""
-    counts = [max_partitions(known, scenario) for known in scenario.topic if known.name == topic]
-    for number in fault.partitions if counts else ():
-        if number >= counts[0]:
-            reason = f"no such partition; {topic} has {counts[0]}, counted from 0"
+    for number in fault.partitions if topic in names.topic else ():
+        if number >= names.topic[topic]:
+            reason = f"no such partition; {topic} has {names.topic[topic]}, counted from 0"
             yield Problem(_path(fault, "partitions"), reason, number)
 
 
-def _creation_problems(fault: CreateTopic, scenario: Scenario) -> Iterator[Problem]:
-    deleted = {other.topic for other in scenario.fault if isinstance(other, DeleteTopic)}
-    for topic in scenario.topic:
-        if topic.name == fault.topic and topic.created != "by act" and topic.name not in deleted:
+def _creation_problems(scenario: Scenario) -> Iterator[Problem]:
+    deleted = {fault.topic for fault in scenario.fault if isinstance(fault, DeleteTopic)}
+    there = {topic.name for topic in scenario.topic if topic.created != "by act"} - deleted
+    for fault in scenario.fault:
+        if isinstance(fault, CreateTopic) and fault.topic in there:
             reason = 'exists already; write created = "by act" in its [[topic]]'
             yield Problem(_path(fault), reason, fault.topic)
 
@@ -336,57 +342,3 @@ def _refused(
                 'in "unset"'
             )
             yield Problem(f"{_member_path(act)}.settings", reason)
-
-
-def timeline_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield a problem for every fault that begins after the run, or that waits for itself."""
-    faults = {fault.id: fault for fault in scenario.fault}
-    for fault in scenario.fault:
-        circle = _circle(fault, faults)
-        if circle:
-            yield Problem(f"fault[{fault.id}].when", f"waits for itself: {' → '.join(circle)}")
-        else:
-            yield from _late_problems(fault, faults, scenario.run_for)
-
-
-def _circle(fault: Fault, faults: dict[str, Fault]) -> list[str]:
-    """Return the ids on the path from a fault back to itself; empty if there is no such path."""
-    way = [fault.id]
-    while isinstance(fault.when, After) and fault.when.fault in faults:
-        fault = faults[fault.when.fault]
-        way.append(fault.id)
-        if fault.id == way[0]:
-            return way
-        if fault.id in way[:-1]:
-            return []
-    return []
-
-
-def _late_problems(fault: Fault, faults: dict[str, Fault], end: int) -> Iterator[Problem]:
-    after = f"after the end of the run; run_for is {format_duration(end)}"
-    path = f"fault[{fault.id}]"
-    if fault.between is not None and fault.between[1] + fault.delay > end:
-        window = [format_duration(us) for us in fault.between]
-        yield Problem(f"{path}.between", f"ends {after}", window)
-    elif (begins := _earliest_us(fault, faults)) >= end:
-        key = next(key for key in ("at", "between", "when") if getattr(fault, key) is not None)
-        given = format_duration(fault.at) if fault.at is not None else NOT_GIVEN
-        moment = f" at {format_duration(begins)}," if fault.delay or key == "when" else ""
-        yield Problem(f"{path}.{key}", f"comes{moment} {after}", given)
-
-
-def _earliest_us(fault: Fault, faults: dict[str, Fault]) -> int:
-    """Return the earliest time of a fault; with a circular wait, as if there were no wait."""
-    begins, seen = 0, set[str]()
-    while fault.id not in seen:
-        seen.add(fault.id)
-        begins += fault.delay
-        match fault.when:
-            case After(fault=aim, phase=phase) if aim in faults:
-                fault = faults[aim]
-                begins += getattr(fault, "lasting", 0) if phase == "ends" else 0
-            case Step(after=after):
-                return begins + after
-            case _:
-                return begins + (fault.at if fault.at is not None else (fault.between or (0,))[0])
-    return 0

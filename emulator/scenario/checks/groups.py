@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,8 +51,10 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
         ((f"group[{group.id}].members", member.name) for group, member in members_of(scenario)),
         "member",
     )
+    names = dict.fromkeys(group.id for group in scenario.group)
     for group in scenario.group:
-        yield from _replacement_problems(group, scenario)
+        if group.replaces is not None:
+            yield from _replacement_problems(group, group.replaces, names)
         yield from _autoscaler_problems(group, scenario)
         if group.threads > 1:
             from emulator.scenario.checks.deploys import thread_problems  # noqa: PLC0415  few have it
@@ -68,12 +70,10 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
             yield from _member_problems(group, member, scenario)
 
 
-def _replacement_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
-    if group.replaces is None:
-        return
-    path = f"group[{group.id}].replaces"
-    others = [other.id for other in scenario.group if other.id != group.id]
-    yield from unknown(path, group.replaces, others, "other group")
+def _replacement_problems(group: Group, old: str, names: Collection[str]) -> Iterator[Problem]:
+    if old == group.id or old not in names:
+        others = [name for name in names if name != group.id]
+        yield from unknown(f"group[{group.id}].replaces", old, others, "other group")
 
 
 def _autoscaler_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 
-from emulator.scenario.checks.cluster import max_partitions, named_twice, unknown
+from emulator.scenario.checks.cluster import most_partitions, named_twice, unknown
 from emulator.scenario.model import Group, Member, OwnHandler, Poison, Scenario, Topic
 from emulator.scenario.patterns import CostlyPatternError, client_matcher
 from emulator.scenario.problems import Problem, hint
@@ -16,17 +16,23 @@ from emulator.scenario.tables.handlers import KEYS
 def forwarded_topics(scenario: Scenario) -> frozenset[str]:
     """Return the topics of a scenario to which failed records are sent."""
     known = frozenset(topic.name for topic in scenario.topic)
-    rules = ((group, rule) for group in scenario.group for rule in group.poison if rule.forwards)
-    found = {name for group, rule in rules for name in _targets(group, rule, scenario)}
-    for group in scenario.group:
-        if isinstance(group.handler, OwnHandler):
-            found.update(group.handler.forwards)
+    found = {name for group in scenario.group for name in _forwarded_by(group, scenario)}
     return known & found
 
 
-def _targets(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
-    """Return the topics to which a rule may send records of a group."""
-    return {rule.target(topic) for topic in _sources(group, rule, scenario)}
+def _forwarded_by(group: Group, scenario: Scenario) -> set[str]:
+    """Return the topics to which a group sends failed records."""
+    rules = [rule for rule in group.poison if rule.forwards]
+    read = read_by(group, scenario) if rules else set()
+    found = {name for rule in rules for name in _targets(rule, read)}
+    if isinstance(group.handler, OwnHandler):
+        found.update(group.handler.forwards)
+    return found
+
+
+def _targets(rule: Poison, read: set[str]) -> set[str]:
+    """Return the topics to which a rule may send records; *read*: the topics of its group."""
+    return {rule.target(topic) for topic in _sources(rule, read)}
 
 
 def read_by(group: Group, scenario: Scenario) -> set[str]:
@@ -70,11 +76,16 @@ def reads_forwarded(scenario: Scenario, group: Group, member: Member) -> bool:
 def poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
     """Yield the problems of the rules of a group."""
     path = f"group[{group.id}].poison"
+    read = read_by(group, scenario) if group.poison else set()
+    topics = {topic.name: topic for topic in scenario.topic}
+    partitions = most_partitions(scenario)
     for number, rule in enumerate(group.poison):
-        yield from _place_problems(f"{path}[{number}]", rule, scenario)
+        yield from _place_problems(f"{path}[{number}]", rule, partitions)
         yield from _reaction_problems(f"{path}[{number}]", rule, group)
-        yield from _key_problems(f"{path}[{number}].key", rule, group, scenario)
-        yield from _target_problems(f"{path}[{number}]", rule, group, scenario)
+        yield from _key_problems(f"{path}[{number}].key", rule, (group, read), scenario)
+        yield from _target_problems(f"{path}[{number}]", rule, read, (topics, partitions))
+    unread = ((f"{path}[{n}].to", rule.to) for n, rule in enumerate(group.poison) if rule.forwards)
+    yield from _unread_problems(unread, read, scenario)
     places = [
         (f"{path}[{number}]", f"{rule.topic}-{rule.partition}, offset {rule.offset}")
         for number, rule in enumerate(group.poison)
@@ -83,14 +94,15 @@ def poison_problems(group: Group, scenario: Scenario) -> Iterator[Problem]:
     yield from named_twice(places, "record")
 
 
-def _place_problems(path: str, rule: Poison, scenario: Scenario) -> Iterator[Problem]:
-    """Yield topics and partitions that do not exist."""
-    topics = {topic.name: topic for topic in scenario.topic}
+def _place_problems(path: str, rule: Poison, partitions: Mapping[str, int]) -> Iterator[Problem]:
+    """Yield topics and partitions that do not exist; *partitions*: of each topic."""
     if rule.topic is not None:
-        yield from unknown(f"{path}.topic", rule.topic, topics, "topic")
-    within = [topic for topic in scenario.topic if rule.topic in (None, topic.name)]
-    most = max((max_partitions(topic, scenario) for topic in within), default=None)
-    if rule.partition is not None and most is not None and rule.partition >= most:
+        yield from unknown(f"{path}.topic", rule.topic, partitions, "topic")
+    if rule.partition is None:
+        return
+    named = partitions if rule.topic is None else {rule.topic}
+    most = max((partitions[name] for name in named if name in partitions), default=None)
+    if most is not None and rule.partition >= most:
         reason = f"no such partition; allowed are 0 to {most - 1}"
         yield Problem(f"{path}.partition", reason, rule.partition)
 
@@ -118,14 +130,20 @@ def _reaction_problems(path: str, rule: Poison, group: Group) -> Iterator[Proble
         yield Problem(f"{path}.error", reason, rule.error)
 
 
-def _key_problems(path: str, rule: Poison, group: Group, scenario: Scenario) -> Iterator[Problem]:
-    """Yield keys that do not exist, and rules for a key of a topic that has keys of its own."""
+def _key_problems(
+    path: str, rule: Poison, of: tuple[Group, set[str]], scenario: Scenario
+) -> Iterator[Problem]:
+    """Yield keys that do not exist, and rules for a key of a topic that has keys of its own.
+
+    *of*: the group, and the topics that it reads.
+    """
+    group, read = of
     if rule.key is None:
         return
     keys = KEYS if group.pool is None else group.pool.keys
     if rule.key >= keys:
         yield Problem(path, f"no such key; allowed are 0 to {keys - 1}", rule.key)
-    if found := with_keys(_sources(group, rule, scenario), scenario):
+    if found := with_keys(_sources(rule, read), scenario):
         reason = (
             f'{found} has "keys", which place records only: the keys of a rule are numbers, all equally '
             'frequent; use "share" with "partition", or give the topic "skew" instead of "keys"'
@@ -133,20 +151,19 @@ def _key_problems(path: str, rule: Poison, group: Group, scenario: Scenario) -> 
         yield Problem(path, reason, rule.key)
 
 
-def _target_problems(
-    path: str, rule: Poison, group: Group, scenario: Scenario
-) -> Iterator[Problem]:
+Topics = tuple[Mapping[str, Topic], Mapping[str, int]]
+"""The topics of a scenario, and the number of their partitions at its end, by name."""
+
+
+def _target_problems(path: str, rule: Poison, read: set[str], topics: Topics) -> Iterator[Problem]:
     """Yield targets that a producer of the scenario writes to, or that are the source."""
     if not rule.forwards:
         return
-    targets, sources = _targets(group, rule, scenario), _sources(group, rule, scenario)
-    if rule.to is not None and rule.to in sources:
+    if rule.to is not None and rule.to in _sources(rule, read):
         reason = "a record that fails would come back for ever; name another topic"
         yield Problem(f"{path}.to", reason, rule.to)
         return
-    if rule.to is not None:
-        yield from _unread(f"{path}.to", rule.to, scenario)
-    yield from _fed_problems(targets, sources, scenario)
+    yield from _fed_problems(_targets(rule, read), _sources(rule, read), topics)
 
 
 def forwards_problems(group: Group, handler: OwnHandler, scenario: Scenario) -> Iterator[Problem]:
@@ -156,48 +173,49 @@ def forwards_problems(group: Group, handler: OwnHandler, scenario: Scenario) -> 
         if name in sources:
             reason = "the group reads it: a record would come back for ever; name another topic"
             yield Problem(path, reason, name)
-        yield from _unread(path, name, scenario)
-    yield from _fed_problems({*handler.forwards}, sources, scenario)
+    yield from _unread_problems(((path, name) for name in handler.forwards), sources, scenario)
+    topics = {topic.name: topic for topic in scenario.topic}
+    yield from _fed_problems({*handler.forwards}, sources, (topics, most_partitions(scenario)))
 
 
-def _fed_problems(
-    targets: Container[str], sources: Container[str], scenario: Scenario
-) -> Iterator[Problem]:
+def _fed_problems(targets: set[str], sources: set[str], topics: Topics) -> Iterator[Problem]:
     """Yield the topics that records are sent to and that cannot take them."""
-    needed = max(
-        (max_partitions(t, scenario) for t in scenario.topic if t.name in sources), default=0
-    )
-    for topic in scenario.topic:
-        if topic.name in targets and max_partitions(topic, scenario) < needed:
+    by_name, partitions = topics
+    needed = max((partitions.get(name, 0) for name in sources), default=0)
+    for topic in [by_name[name] for name in sorted(targets) if name in by_name]:
+        if partitions[topic.name] < needed:
             reason = (
                 f"a failed record is sent to the partition with the number of its own; allowed are {needed} "
                 "partitions or more"
             )
             yield Problem(f"topic[{topic.name}].partitions", reason, topic.partitions)
-        if topic.name in targets and (topic.rate != 0 or topic.backlog):
+        if topic.rate != 0 or topic.backlog:
             reason = "failed records are sent to it, so it has no producer: leave out its rate and backlog"
             yield Problem(f"topic[{topic.name}]", reason)
 
 
-def _unread(path: str, to: str, scenario: Scenario) -> Iterator[Problem]:
-    """Yield a target that is not declared, if a topic without producer has nearly its name.
+def _unread_problems(
+    targets: Iterable[tuple[str, str | None]], sources: set[str], scenario: Scenario
+) -> Iterator[Problem]:
+    """Yield targets that are not declared, if a topic without producer has nearly their name.
 
-    A target outside the scenario is allowed: its records are counted and not read.
+    *targets*: paths and names. A target outside the scenario is allowed: its records are counted and
+    not read. *sources*: what the group reads, which another check refuses.
     """
-    names = [topic.name for topic in scenario.topic]
-    if to in names:
-        return
-    fed = forwarded_topics(scenario)
+    declared = {topic.name for topic in scenario.topic} | sources
+    outside = [(path, name) for path, name in targets if name is not None and name not in declared]
+    fed = forwarded_topics(scenario) if outside else frozenset()
     waiting = [
         topic.name
         for topic in scenario.topic
         if topic.name not in fed and topic.rate == 0 and not topic.backlog
     ]
-    if near := hint(to, waiting):
-        reason = f"the scenario does not declare this topic, and no group reads it{near}"
-        yield Problem(path, reason, to)
+    for path, name in outside:
+        if near := hint(name, waiting):
+            reason = f"the scenario does not declare this topic, and no group reads it{near}"
+            yield Problem(path, reason, name)
 
 
-def _sources(group: Group, rule: Poison, scenario: Scenario) -> set[str]:
-    """Return the topics whose records a rule concerns."""
-    return read_by(group, scenario) if rule.topic is None else {rule.topic}
+def _sources(rule: Poison, read: set[str]) -> set[str]:
+    """Return the topics whose records a rule concerns; *read*: those of its group."""
+    return read if rule.topic is None else {rule.topic}

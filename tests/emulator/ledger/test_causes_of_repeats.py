@@ -148,7 +148,6 @@ def test_a_lost_commit_that_was_repeated_with_success_is_no_cause():
     history.commit("a", 100)
     history.crash("a", 100)
     history.next_owner("b", 80, 100)
-
     only(history, Cause.CRASHED, 20)
 
 
@@ -230,8 +229,8 @@ def test_what_an_earlier_commit_acknowledged_is_not_avoided(acknowledged, avoide
     """The sender knows of the first of two commits, also if both are of one offset."""
     history = owner_at_work()
     first, second = history.send("a", acknowledged), history.send("a", 100)
-    history.accept("a", first, acknowledged)
-    history.accept("a", second, 100)
+    for commit, offset in ((first, acknowledged), (second, 100)):
+        history.accept("a", commit, offset)
     history.answer("a", first)
     history.lose("a", second, "OffsetCommitResponse")
     history.crash("a", 100)

@@ -318,6 +318,18 @@ def test_records_of_a_paused_partition_do_not_keep_its_broker_from_being_asked()
     assert [1] == fetcher.take_free()
 
 
+def test_records_of_a_paused_partition_do_not_hold_up_those_of_others():
+    """What has arrived of it waits until it is resumed."""
+    fetcher = reading({0: 0, 1: 0})
+    arrive(fetcher, {0: 3, 1: 2})
+    fetcher.paused = frozenset([tp(0)])
+
+    assert [tp(1)] == [handed.partition for handed in fetcher.collect(10)]
+
+    fetcher.paused = frozenset()
+    assert [tp(0)] == [handed.partition for handed in fetcher.collect(10)]
+
+
 def test_a_partition_that_is_assigned_again_is_not_paused_any_more():
     """One that stays assigned stays paused."""
     fetcher = reading({0: 0, 1: 0})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.classic.state import Generation, Membership
+from protocols.consumer.clients import JAVA
 from protocols.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -87,6 +88,21 @@ def test_a_new_dynamic_member_joins_in_two_round_trips():
     assert "need to re-join with the given member-id: c-7" == request.reason
     assert Generation(-1, "c-7") == driver.state.generation
     assert [] == driver.calls
+
+
+@pytest.mark.parametrize(("rests", "members"), [(True, ["c-7"]), (False, ["c-7", ""])])
+def test_a_client_whose_session_goes_on_while_it_joins_joins_as_a_new_member(rests, members):
+    """The coordinator has let its JoinGroup wait for longer than its session."""
+    driver = ClientDriver()
+    profile = replace(JAVA, session_rests_in_join=rests)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile)
+    driver.poll(1_000)
+    driver.join_error(E.MEMBER_ID_REQUIRED, "c-7")
+
+    driver.advance(46_000)
+    driver.poll(1_000)
+
+    assert members == [sent.message.member_id for sent in driver.pending(JoinGroupRequest)]
 
 
 def test_a_static_member_sends_its_instance_id_everywhere():

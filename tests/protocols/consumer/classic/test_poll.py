@@ -76,6 +76,26 @@ def test_a_poller_of_a_calm_client_has_its_unread_responses():
     assert [(0, 0, 4)] == ranges(handed)
 
 
+def test_a_poller_of_a_calm_client_counts_a_poll_unless_records_have_just_arrived():
+    """Those are returned before the coordinator is polled again, which restarts the poll interval."""
+    driver = member()
+    driver.poll()
+    begun_us = driver.now_us
+    _, calm = driver.client.calm(begun_us)
+    (sent,) = driver.pending(FetchRequest)
+    given = FetchedRecords(sent.message.partitions[0].partition, 0, 4)
+
+    assert calm.poll(begun_us + 1_000, 100_000) is None
+    assert begun_us + 1_000 == calm.clock.polled_us
+
+    calm.answered(begun_us + 5_000, FetchResponse(sent.node, (given,)))
+    assert calm.turn(begun_us + 5_000)
+    assert begun_us + 1_000 == calm.clock.polled_us
+
+    calm.poll(begun_us + 9_000, 0)
+    assert begun_us + 9_000 == calm.clock.polled_us
+
+
 def test_a_poller_of_a_calm_client_leaves_what_the_heartbeat_thread_has_not_read():
     """The records of an earlier response are returned first, as the client's poll does."""
     driver = member(brokers=(1, 2))

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.consumer.fetching import Handed
-from protocols.consumer.kip848.calm import CalmPoll
+from protocols.consumer.kip848.calm import CalmPoll, quiet_until
 from protocols.consumer.kip848.threads import Lag
 from protocols.consumer.reader import NEVER
 from protocols.messages import Envelope, FetchedRecords, FetchRequest, FetchResponse, Header
+from protocols.values import replace
 
 from .driver import Beat, ClientDriver
 
@@ -228,6 +229,33 @@ def test_a_calm_client_is_quiet_until_its_next_heartbeat_or_commit():
 
     assert min(driver.state.beat.due_us, driver.state.autocommit_us) == due_us
     assert (NEVER, None) == (calm.wait_us, calm.waits_for)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"number": 7}, {"armed_us": None}, {"retry_us": 10**12}],
+    ids=["a heartbeat is on its way", "none is planned", "it waits for a back-off"],
+)
+def test_a_client_with_an_unusual_heartbeat_is_not_quiet(changed):
+    """Each of these alone lets something else than records happen."""
+    driver = calm_driver()
+    state, consumer = driver.state, driver.client.consumer
+    assert quiet_until(state, consumer, driver.now_us) is not None
+
+    state = replace(state, beat=state.beat._replace(**changed))
+
+    assert quiet_until(state, consumer, driver.now_us) is None
+
+
+def test_a_wake_up_of_a_poll_changes_nothing_if_no_listener_is_to_be_called():
+    """The wait for records goes on."""
+    driver = calm_driver()
+    driver.begin_poll(1_000)
+    driver.advance(1)
+
+    step = driver.client.notice(driver.now_us)
+
+    assert (driver.state, ()) == (step.state, step.effects)
 
 
 def test_a_state_that_comes_again_has_its_times_later():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import CommitResult, ExceptionName
-from protocols.consumer.kip848.periods import is_at_rest
 from protocols.facts import CommitAnswered, CommitSent
 from protocols.messages import OffsetCommitRequest, pairs_of
 from protocols.messages.errors import ErrorCode
@@ -101,21 +100,6 @@ def test_commit_sync_tries_again_with_the_same_offsets(driver, error):
     assert offsets({0: 9}) == driver.one(OffsetCommitRequest).offsets
     driver.advance(60_000)
     assert "TimeoutException" == driver.returned[-1].exception
-
-
-def test_only_the_first_attempt_of_a_commit_sync_alone_repeats_with_the_period(driver):
-    """A retry has its back-off, and earlier asynchronous commits end before it."""
-    driver.commit_sync({0: 9})
-    assert is_at_rest(driver.state, driver.client.consumer)
-
-    driver.committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    driver.advance_until(OffsetCommitRequest)
-    assert not is_at_rest(driver.state, driver.client.consumer)
-
-    driver.committed()
-    driver.commit_async({0: 9})
-    driver.commit_sync({0: 9})
-    assert not is_at_rest(driver.state, driver.client.consumer)
 
 
 def test_commit_sync_without_a_coordinator_waits_for_one(driver):

@@ -229,3 +229,11 @@ def test_a_poll_event_taken_with_the_end_of_the_call_leaves_it_to_the_next_poll(
 
     assert ("revoked", (1,)) not in driver.calls
     assert offsets({0: 3, 1: 4}) == tuple(sorted(driver.one(OffsetCommitRequest).offsets))
+
+
+@pytest.mark.parametrize(("drawn", "shortest"), [(0.0, True), (1.0, False)])
+def test_a_wake_up_has_a_time_for_the_least_and_the_largest_draw(drawn, shortest):
+    """The distribution itself has none there."""
+    lags = measured(lambda _what, _when: drawn, median_us=500)
+
+    assert shortest is (lags(Lag.WAKE, 0) < 500)
