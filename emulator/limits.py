@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from assignors.errors import did_you_mean
 from assignors.values import dataclass
@@ -140,3 +140,37 @@ def refuse_deep(text: str) -> None:
         depth += 1 if found[0] in "[{" else -1
         if depth > deepest:
             raise ValueError(f"too many arrays and objects in each other; {beyond('nesting')}")
+
+
+def depth(document: Mapping[str, Any], deepest: int) -> int:
+    """Return the depth of nested tables and lists, without recursion: there can be thousands.
+
+    It is not counted beyond *deepest*.
+    """
+    depth, layer = 0, [document]
+    while layer and depth <= deepest:
+        depth += 1
+        layer = [below for node in layer for below in _below(node)]
+    return depth
+
+
+def long_list(document: Mapping[str, Any], longest: int) -> tuple[str, int] | None:
+    """Return the key of a list with more tables than *longest*, and their number; None: there is none."""
+    layer: list[Any] = [document]
+    while layer:
+        for node in layer:
+            for key, value in node.items() if isinstance(node, dict) else ():
+                is_list = isinstance(value, list) and key not in LIMITED_OTHERWISE
+                if is_list and len(value) > longest and isinstance(value[0], dict):
+                    return key, len(value)
+        layer = [below for node in layer for below in _below(node)]
+    return None
+
+
+LIMITED_OTHERWISE: Final = ("member", "members")
+"""Lists whose entries are looked at once, and that have a limit of their own."""
+
+
+def _below(node: Any) -> list[Any]:
+    inside = node.values() if isinstance(node, dict) else node
+    return [value for value in inside if isinstance(value, dict | list)]

@@ -16,11 +16,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from emulator.input_files import nearest_file, read_bytes, utf8_text
-from emulator.limits import beyond, most, parser_words
+from emulator.limits import beyond, depth, long_list, most, parser_words
 from emulator.scenario import short_forms
 from emulator.scenario.checks.cluster import cluster_problems, topic_problems, variant_problems
 from emulator.scenario.checks.groups import assignor_problems, group_problems, protocol_problems
-from emulator.scenario.document_limits import depth, problem_of_long_lists
+from emulator.scenario.deploys import deploys_of
 from emulator.scenario.kafka_settings import OLD_CONSUMER, OTHER_CLIENTS, flattened
 from emulator.scenario.model import Scenario
 from emulator.scenario.part import Document, ScenarioSource
@@ -212,13 +212,14 @@ def _fault_problems(scenario: Scenario) -> list[Problem]:
     if not scenario.fault:
         return []
     from emulator.scenario.checks import faults as fault_checks  # noqa: PLC0415  a scenario may have no faults
-    from emulator.scenario.checks.timeline import timeline_problems  # noqa: PLC0415  as above
 
-    return [
-        *fault_checks.fault_problems(scenario),
-        *fault_checks.deploy_problems(scenario),
-        *timeline_problems(scenario),
-    ]
+    problems = list(fault_checks.fault_problems(scenario))
+    if deploys_of(scenario):
+        from emulator.scenario.checks.deploy_settings import deploy_problems  # noqa: PLC0415  few need it
+
+        problems += deploy_problems(scenario)
+    problems += fault_checks.timeline_problems(scenario)
+    return problems
 
 
 def problems_of(scenario: Scenario, folders: Sequence[Path] | None = None) -> list[Problem]:
@@ -292,8 +293,9 @@ def read_toml(text: str, name: str, essentials: str = ESSENTIALS) -> Document:
         raise ScenarioError(name, [Problem("", f"nested too deeply; {beyond('toml')}")]) from None
     if not document:
         raise ScenarioError(name, [Problem("", f"empty; {essentials}")])
-    if problem := problem_of_long_lists(document):
-        raise ScenarioError(name, [problem])
+    if found := long_list(document, most("entries")):  # some are compared with all others
+        key, length = found
+        raise ScenarioError(name, [Problem(key, f"{length:,} entries; {beyond('entries')}")])
     return document
 
 

@@ -1,25 +1,15 @@
-"""Check faults and deploys: their targets and their settings."""
+"""Check faults and acts: their targets, their settings, and their times.
+
+A file may have tens of thousands, each of which waits for the one before it: every fault is looked at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby
 
 from emulator.scenario import short_forms
 from emulator.scenario.checks.cluster import Names, named_twice, unknown
-from emulator.scenario.checks.groups import (
-    assignor_problems_of,
-    settings_problems,
-)
-from emulator.scenario.deploys import Deploy, deployed, deploys_of, started_by
-from emulator.scenario.kafka_settings import (
-    CONSUMER,
-    OLD_CONSUMER,
-    OTHER_CLIENTS,
-    PROTOCOL,
-    REFUSED_WITH,
-    why_refused,
-)
 from emulator.scenario.model import (
     AddPartitions,
     After,
@@ -49,14 +39,11 @@ from emulator.scenario.model import (
     StopStore,
     Subscribe,
 )
-from emulator.scenario.problems import Problem, few_listed
+from emulator.scenario.problems import NOT_GIVEN, Problem, few_listed
 from emulator.scenario.resolution import (
     INSTANCE_ID,
     broker_names,
     broker_number,
-    broker_settings,
-    client_of,
-    consumer_settings,
 )
 from emulator.scenario.tables.distributions import always
 from emulator.scenario.units import format_duration
@@ -241,7 +228,7 @@ def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iter
         yield Problem(_path(fault, "grace"), reason, format_duration(fault.grace))
     from emulator.scenario.checks.deploys import deploy_key_problems  # noqa: PLC0415  few need it
 
-    yield from deploy_key_problems(_member_path(fault), fault, group, names.member)
+    yield from deploy_key_problems(f"fault[{fault.id}]", fault, group, names.member)
 
 
 def _start_problems(fault: Start, group: Group, scenario: Scenario) -> Iterator[Problem]:
@@ -269,76 +256,79 @@ def _may_exit(group: Group, member: Member) -> bool:
     )
 
 
-def deploy_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Yield the problems of settings with which acts start members."""
-    brokers = broker_settings(scenario.cluster)
-    for act in deploys_of(scenario):
-        yield from _unset_problems(act)
-        yield from assignor_problems_of(
-            f"{_member_path(act)}.settings", act.settings or {}, brokers
-        )
-        for group, member in started_by(act, scenario):
-            yield from _member_problems(act, group, member)
-        if not OLD_CONSUMER.keys().isdisjoint(act.settings or {}):
-            yield from _old_consumer_problems(act, scenario)
+# -- times -----------------------------------------------------------------------------------
 
 
-def _old_consumer_problems(act: Deploy, scenario: Scenario) -> Iterator[Problem]:
-    from emulator.scenario.checks.clients import old_consumer_problems  # noqa: PLC0415  few need it
-
-    for group in {group.id: group for group, _ in started_by(act, scenario)}.values():
-        yield from old_consumer_problems(f"{_member_path(act)}.settings", act.settings or {}, group)
-
-
-def _member_path(act: Deploy) -> str:
-    return f"fault[{act.id}]"
-
-
-def _unset_problems(act: Deploy) -> Iterator[Problem]:
-    path = f"{_member_path(act)}.unset"
-    for name in act.unset:
-        yield from unknown(path, name, CONSUMER | OLD_CONSUMER, "setting")
-        if name in (act.settings or {}):
-            yield Problem(path, "is in settings, too; remove one of them", name)
+def timeline_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yield a problem for every fault that begins after the run, and for every circle of faults."""
+    faults = {fault.id: fault for fault in scenario.fault}
+    for circle in _circles(faults):
+        reason = f"waits for itself: {' → '.join((*circle, circle[0]))}"
+        yield Problem(f"fault[{circle[0]}].when", reason)
+    earliest = _earliest_us(faults)
+    for fault in scenario.fault:
+        yield from _late_problems(fault, earliest[fault.id] or 0, scenario.run_for)
 
 
-def _member_problems(act: Deploy, group: Group, member: Member) -> Iterator[Problem]:
-    """Yield the problems of one member that the act causes."""
-    new_group, new_member = deployed(group, member, act)
-    protocol = consumer_settings(new_group, new_member).group_protocol
-    for name in REFUSED_WITH[protocol]:
-        yield from _refused(act, name, protocol, (new_group, new_member))
-    before = {str(problem) for problem in _started_with(group, member)}
-    for problem in _started_with(new_group, new_member):
-        _, is_setting, setting = problem.path.rpartition(".settings[")
-        if str(problem) not in before and is_setting:
-            yield Problem(f"{_member_path(act)}.settings[{setting}", problem.reason, problem.given)
+def _circles(faults: Mapping[str, Fault]) -> Iterator[list[str]]:
+    """Yield the ids of faults that wait for one another in a circle, from its first one on."""
+    seen = set[str]()
+    for first in faults.values():
+        way: dict[str, int] = {}
+        fault: Fault | None = first
+        while fault is not None and fault.id not in seen:
+            seen.add(fault.id)
+            way[fault.id] = len(way)
+            fault = _aim(fault, faults)
+        if fault is not None and fault.id in way:
+            yield list(way)[way[fault.id] :]
 
 
-def _started_with(group: Group, member: Member) -> Iterator[Problem]:
-    """Yield the problems of the settings with which a member starts, and of its client with them."""
-    yield from settings_problems(group, member)
-    if client_of(group, member) != "java" or not OTHER_CLIENTS.keys().isdisjoint(member.settings):
-        from emulator.scenario.checks.clients import member_problems  # noqa: PLC0415  few need it
+def _earliest_us(faults: Mapping[str, Fault]) -> dict[str, int | None]:
+    """Return the earliest time of each fault; None if it waits for one that waits for itself."""
+    earliest: dict[str, int | None] = {}
+    for first in faults.values():
+        way: list[Fault] = []
+        fault: Fault | None = first
+        while fault is not None and fault.id not in earliest:
+            earliest[fault.id] = None
+            way.append(fault)
+            fault = _aim(fault, faults)
+        for each in reversed(way):
+            earliest[each.id] = _begins_at_us(each, _aim(each, faults), earliest)
+    return earliest
 
-        yield from member_problems(f"group[{group.id}]", group, member)
+
+def _aim(fault: Fault, faults: Mapping[str, Fault]) -> Fault | None:
+    """Return the fault that this one waits for."""
+    return faults.get(fault.when.fault) if isinstance(fault.when, After) else None
 
 
-def _refused(
-    act: Deploy, name: str, protocol: str, started: tuple[Group, Member]
-) -> Iterator[Problem]:
-    """Yield a setting of the act, or one that it leaves in force, if Kafka rejects it."""
-    group, member = started
-    if name in (act.settings or {}):
-        path = f"{_member_path(act)}.settings[{name}]"
-        yield Problem(path, why_refused(name, protocol), member.settings[name])
-        return
-    own = f"group[{group.id}].member[{member.name}].settings"
-    places = {own: member.settings, f"group[{group.id}].settings": group.settings}
-    for place, settings in places.items():
-        if name in settings:
-            reason = (
-                f"{place}[{name}] stays, and Kafka refuses it with {PROTOCOL}={protocol}; name it "
-                'in "unset"'
-            )
-            yield Problem(f"{_member_path(act)}.settings", reason)
+def _begins_at_us(
+    fault: Fault, aim: Fault | None, earliest: Mapping[str, int | None]
+) -> int | None:
+    """Return the earliest time of a fault, given that of the one it waits for."""
+    match fault.when:
+        case After(phase=phase) if aim is not None:
+            before = earliest[aim.id]
+            lasting = getattr(aim, "lasting", 0) if phase == "ends" else 0
+            return None if before is None else before + lasting + fault.delay
+        case Step(after=after):
+            return after + fault.delay
+        case _:
+            at = fault.at if fault.at is not None else (fault.between or (0,))[0]
+            return at + fault.delay
+
+
+def _late_problems(fault: Fault, begins: int, end: int) -> Iterator[Problem]:
+    """Yield the problem of a fault that begins, at *begins* (us) at the earliest, after the run."""
+    after = f"after the end of the run; run_for is {format_duration(end)}"
+    path = f"fault[{fault.id}]"
+    if fault.between is not None and fault.between[1] + fault.delay > end:
+        window = [format_duration(us) for us in fault.between]
+        yield Problem(f"{path}.between", f"ends {after}", window)
+    elif begins >= end:
+        key = next(key for key in ("at", "between", "when") if getattr(fault, key) is not None)
+        given = format_duration(fault.at) if fault.at is not None else NOT_GIVEN
+        moment = f" at {format_duration(begins)}," if fault.delay or key == "when" else ""
+        yield Problem(f"{path}.{key}", f"comes{moment} {after}", given)
