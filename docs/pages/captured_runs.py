@@ -41,7 +41,6 @@ _CLOSING = """\
 
 ## Not compared with a real cluster
 
-- The way back of a migration to the consumer protocol.
 - Two brokers that fail at once, partitions of the network, unclean elections.
 - franz-go; brokers of other releases than 4.4.0.
 """

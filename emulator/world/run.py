@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import ControlEvent, DataEvent, Event, LagSampled, RequestsCounted, row_of
-from emulator.scenario.model import Scenario
+from emulator.scenario.model import Distribution, Scenario
 from emulator.scenario.resolution import broker_settings
 from emulator.world.cluster.offsets_log.stored_segment import LogFiles
 from emulator.world.consumer.handling.handler import RecordWork, WorkTimes
@@ -213,6 +213,10 @@ class Replay:
 
     called_us: Mapping[str, tuple[int, ...]] | None = None
     """By process: when its application noticed that its first listener calls were needed."""
+
+    background_lateness: Distribution | None = None
+    """How late timers of members with a background thread (consumer protocol) run out; None: as those of
+    their group."""
 
     carried: Callable[[MessageCarried], None] | None = None
     """Called with every request and response, except fetches; one cut off by a dead broker is no

@@ -197,6 +197,14 @@ def join_requests(capture: Capture, trace: Trace) -> tuple[int, ...]:
     )
 
 
+def got_an_id(capture: Capture, trace: Trace) -> bool:
+    """Return whether a classic member's first JoinGroup was answered with a member id alone (KIP-394)."""
+    log = capture.client_logs[trace.name]
+    asked = times_of(log, "JoinGroup failed due to non-fatal error: MEMBER_ID_REQUIRED")
+    sent = join_requests(capture, trace)
+    return bool(asked) and len(sent) > 1 and asked[0] <= sent[1]
+
+
 def joined_epochs(capture: Capture, trace: Trace) -> tuple[int, ...]:
     """Return each time at which the coordinator added a member of the consumer protocol."""
     return tuple(

@@ -75,7 +75,7 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
         first = is_first(capture, up)
         if sent:
             yield _delay(up.member, "JoinGroup", "request", up.started_us, sent[0], f"join-{name}")
-        if len(sent) > 1 and first:
+        if len(sent) > 1 and (first or facts.got_an_id(capture, trace)):
             yield _delay(up.member, "JoinGroup", "response", up.started_us, sent[1], f"id-{name}")
         if len(sent) > 1 and first and up.joined_us is not None:
             yield _delay(

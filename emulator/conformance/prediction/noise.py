@@ -17,6 +17,7 @@ from statistics import median
 
 from assignors.values import dataclass
 from emulator.conformance.captured.capture import Capture
+from emulator.conformance.captured.traces import Trace
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.contacts import (
     counted_heartbeats,
@@ -144,6 +145,18 @@ def noise_of(capture: Capture) -> Noise:
     return _noise_with_lateness(noise, int(USUAL_LATE_US * sqrt(slow)) if late is None else late)
 
 
+def background_noise_of(capture: Capture) -> Noise | None:
+    """Return the delays of members with a background thread, if other members of the run have none.
+
+    A classic member's threads wake each other up and are late by more, so the two are counted apart.
+    """
+    if _in_background(capture) or not any(map(_has_background, capture.traces)):
+        return None
+    late = _background_lateness(capture)
+    usual = QUIET_BACKGROUND if capture.quiet else BUSY
+    return usual if late is None else _noise_with_lateness(usual, late)
+
+
 def _noise_with_lateness(noise: Noise, mean_us: int) -> Noise:
     """Return the delays of a machine whose threads have this mean lateness."""
     factor = mean_us / noise.late_mean
@@ -157,7 +170,11 @@ def _noise_with_lateness(noise: Noise, mean_us: int) -> Noise:
 
 def _in_background(capture: Capture) -> bool:
     """Return whether all members are Java clients of the consumer protocol."""
-    return all(trace.protocol == "consumer" and "lib" not in trace.conf for trace in capture.traces)
+    return all(map(_has_background, capture.traces))
+
+
+def _has_background(trace: Trace) -> bool:
+    return trace.protocol == "consumer" and "lib" not in trace.conf
 
 
 def _lateness(capture: Capture) -> int | None:

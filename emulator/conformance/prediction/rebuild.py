@@ -26,6 +26,7 @@ from emulator.conformance.prediction.noise import (
     METADATA_P99_US,
     METADATA_US,
     Noise,
+    background_noise_of,
     broker_session_ms,
     noise_of,
 )
@@ -106,7 +107,7 @@ def rebuild(capture: Capture, seed: int | None = None) -> Rebuilt:
         group=(group,),
         fault=acts_of(capture, noise, seed),
     )
-    return Rebuilt(scenario, lambda: _replay(capture))
+    return Rebuilt(scenario, lambda: _replay(capture, seed))
 
 
 def _first_topics(members: tuple[MemberSettings, ...]) -> tuple[str, ...]:
@@ -244,7 +245,8 @@ def _policy(member: MemberSettings) -> CommitPolicy:
 # -- what is replayed --------------------------------------------------------------------------------
 
 
-def _replay(capture: Capture) -> Replay:
+def _replay(capture: Capture, seed: int | None) -> Replay:
+    background = background_noise_of(capture)
     return Replay(
         work=_work_times(capture),
         member_ids=_member_ids(capture),
@@ -252,6 +254,7 @@ def _replay(capture: Capture) -> Replay:
         produced_from_us={each.topic: _begins(capture, each) for each in capture.productions},
         listened_us=listener_ends(capture),
         called_us=listener_begins(capture),
+        background_lateness=None if background is None else _lateness(background, seed),
     )
 
 

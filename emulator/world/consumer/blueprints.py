@@ -15,7 +15,14 @@ from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
 from emulator.scenario.deploys import Deploy, deployed
 from emulator.scenario.isolation import reads_committed
-from emulator.scenario.model import CommitPolicy, Group, Member, OwnHandler, Scenario
+from emulator.scenario.model import (
+    CommitPolicy,
+    Distribution,
+    Group,
+    Member,
+    OwnHandler,
+    Scenario,
+)
 from emulator.scenario.patterns import client_matcher
 from emulator.scenario.resolution import (
     INSTANCE_ID,
@@ -273,6 +280,14 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         commit=commit_policy(group, member),
         reads_committed=reads_committed(group, member),
     )
+
+
+def with_background_lateness(old: Blueprint, lateness: Distribution | None) -> Blueprint:
+    """Return a blueprint whose timers run out so late if its client has a background thread."""
+    if lateness is None or old.settings.group_protocol != "consumer":
+        return old
+    late = sampler(lateness, stream_key(old.seed, "lateness", old.member.name))
+    return replace(old, lateness_us=late)
 
 
 def with_instance_id(old: Blueprint, instance_id: str) -> Blueprint:

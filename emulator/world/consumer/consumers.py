@@ -16,6 +16,7 @@ from emulator.world.consumer.blueprints import (
     Blueprint,
     redeployed,
     resubscribed,
+    with_background_lateness,
     with_instance_id,
 )
 from emulator.world.consumer.process import ConsumerContext, Process
@@ -144,8 +145,9 @@ class Consumers:
             return None
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
+        late = self.context.run.replay.background_lateness
         process = Process(
-            self._blueprints[consumer],
+            with_background_lateness(self._blueprints[consumer], late),
             number,
             self.context,
             self._owners_of(consumer),

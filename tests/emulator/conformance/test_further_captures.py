@@ -24,6 +24,7 @@ OUTSIDE = {
     "crash-kafka-python": (1, 2),
     "crash-librdkafka": (1, 2, 3),
     "migration": (1, 2, 3),
+    "migration-back": (2, 3, 4),
     "pattern-broker-consumer": (1, 3),
     "pattern-client-consumer": (3,),
     "pause-long-consumer": (1, 3),
