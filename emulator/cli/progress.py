@@ -29,7 +29,7 @@ ABOUT: Final = "about "
 AT_MOST: Final = "at most "
 
 TOLD_BY: Final = 0.01
-"""The part of the work that has to be done before its pace says more than the estimate."""
+"""The part of the work that has to be done before its pace tells the time left."""
 
 BAR_EVERY_S: Final = 0.2
 LINE_EVERY_S: Final = 60.0
@@ -44,7 +44,7 @@ class Progress:
     def __init__(self, what: str, *, expected_s: float | None = None, total: int = 0) -> None:
         """Begin; *what* is counted, up to *total* if that is known.
 
-        *expected_s*: the estimated time, for as long as nothing is done.
+        *expected_s*: the estimated time, for as long as little is done.
         """
         self._what = what
         self._expected_s = expected_s
@@ -117,7 +117,7 @@ class Progress:
         now = monotonic()
         if self._bound == AT_MOST:
             return 0.0
-        if self._done > self._total * (TOLD_BY if self._expected_s else 0):
+        if self._done > self._total * TOLD_BY:
             whole_s = (self._moved_s - self._began_s) * self._total / self._done
         else:
             whole_s = self._expected_s or 0.0

@@ -92,6 +92,17 @@ def test_what_little_is_done_says_less_than_the_estimate(clock):
     assert "simulated seconds: 21 of 210 (10%), about 4 min 30 s left" == line.text()
 
 
+def test_what_little_is_done_without_an_estimate_promises_nothing(clock):
+    """The pace of the start would be four days."""
+    line = Progress("simulated seconds")
+
+    clock[0] = 30.0
+    line.show(0.018, 210)
+    assert "simulated seconds: 0 of 210 (0%)" == line.text()
+    line.show(21, 210)
+    assert "simulated seconds: 21 of 210 (10%), about 4 min 30 s left" == line.text()
+
+
 def test_the_number_of_runs_is_known_from_the_start(clock):
     """So that the first line names it."""
     line = Progress("runs", expected_s=90, total=40)
