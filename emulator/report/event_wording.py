@@ -9,6 +9,7 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.ledger.entries import Link, Step
+from emulator.report.fault_wording import fault_text
 from emulator.report.wording import counted, offset_range
 
 Words = Callable[[Any, TopicPartition], str]
@@ -39,7 +40,7 @@ def event_text(
 
 def instant_text(what: ev.FaultBegan) -> str:
     """Return the sentence for a fault that ends when it begins."""
-    return f"fault {what.fault}: {what.verb} {what.target}"
+    return f"fault {what.fault}: {fault_text(what)}"
 
 
 def term_of(group: str, history: Iterable[ev.Event]) -> Callable[[int], str]:
@@ -218,7 +219,7 @@ def _resumed(what: ev.PartitionResumed, _: TopicPartition) -> str:
 
 def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
     reason = ": ".join(part for part in (what.error, what.why) if part)
-    return f"{what.verb} {what.target} is refused: {reason}"
+    return f"fault {what.fault} is refused ({fault_text(what)}): {reason}"
 
 
 _STORES = {"zookeeper": "ZooKeeper", "database": "the database"}
@@ -235,9 +236,9 @@ def _restored(what: ev.StoreRestored, _: TopicPartition) -> str:
 
 
 WORDS: dict[type, Words] = {
-    ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {w.verb} {w.target}",
-    ev.FaultEnded: lambda w, _: f"fault {w.fault} ends: {w.verb} {w.target}",
-    ev.FaultMissed: lambda w, _: f"fault {w.fault} did not fire ({w.verb} {w.target}): {w.why}",
+    ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {fault_text(w)}",
+    ev.FaultEnded: lambda w, _: f"fault {w.fault} ends ({fault_text(w)})",
+    ev.FaultMissed: lambda w, _: f"fault {w.fault} did not fire ({fault_text(w)}): {w.why}",
     ev.ActRefused: _act_refused,
     ev.Rescaled: lambda w, _: (
         f"the autoscaler of {w.group} goes from {w.before} to {w.after} replicas: a lag of {w.lag:,} asks "

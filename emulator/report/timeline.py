@@ -21,63 +21,6 @@ LATE_US = 1_000_000
 DISTINCT = 200
 """The number of different lines of a kind that are kept."""
 
-VERBS = {
-    "crash": "{} crashes",
-    "close": "{} is stopped",
-    "start": "{} is started",
-    "restart": "{} is restarted",
-    "give_up": "the rolling restart of {}",
-    "roll_back": "{} goes back to its earlier settings",
-    "pause": "the process of {} is paused",
-    "hang": "the handler of {} hangs",
-    "fail_listener": "the rebalance listener of {} starts to fail",
-    "cut": "network cut: {}",
-    "crash_broker": "{} crashes",
-    "pause_broker": "the process of {} is paused",
-    "stop_broker": "{} is stopped",
-    "restart_broker": "{} is restarted",
-    "rolling_broker_restart": "a rolling restart of {} begins",
-    "slow_disk": "the disk of {} is slow",
-    "fill_disk": "the disk of {} is full",
-    "slow_store": "the offset store {} is slow",
-    "stop_store": "the offset store {} is down",
-    "restore_store": "a restore of the offset store {} begins",
-    "drain_node": "the machine of {} is drained",
-    "zone_outage": "the rack {} fails",
-    "scale_up": "the autoscaler adds members to {}",
-    "scale_down": "the autoscaler removes members from {}",
-    "move_coordinator": "the coordinator of {} moves",
-    "add_partitions": "partitions are added to {}",
-    "create_topic": "topic {} is created",
-    "delete_topic": "topic {} is deleted",
-    "delete_offsets": "an administrator deletes the offsets of {}",
-    "reset_offsets": "an administrator resets the offsets of {}",
-    "delete_group": "an administrator deletes the group {}",
-    "rolling_restart": "a rolling restart of {} begins",
-    "subscribe": "{} changes its subscription",
-    "seek": "seek of {}",
-    "pause_partitions": "{} pauses partitions",
-    "lose_message": "a message is lost: {}",
-    "delay_message": "a message is delayed: {}",
-}
-LASTING = {
-    "zone_outage": "the rack {} is back",
-    "pause": "the process of {} resumes",
-    "hang": "the handler of {} resumes",
-    "pause_partitions": "{} resumes partitions",
-    "fail_listener": "the rebalance listener of {} works again",
-    "cut": "network restored: {}",
-    "pause_broker": "the process of {} resumes",
-    "slow_disk": "the disk of {} recovered",
-    "fill_disk": "the disk of {} has free space again",
-    "slow_store": "the offset store {} is as fast as before",
-    "stop_store": "the offset store {} is available again",
-    "restore_store": "the backup of the offset store {} is restored",
-    "rolling_broker_restart": "the rolling restart of {} ends",
-    "rolling_restart": "the rolling restart of {} ends",
-}
-"""The lines for the end of faults that have one."""
-
 _SUSPENDING = frozenset({"pause", "hang"})
 
 SCALING_VERBS = frozenset({"scale_up", "scale_down"})
@@ -293,7 +236,9 @@ class Timeline:
             self._down.add(what.target)
         elif what.verb in _SUSPENDING:
             self._suspended.add(what.target)
-        return VERBS.get(what.verb, f"{what.verb} {{}}").format(_named(what.target))
+        from emulator.report.fault_wording import beginning_text  # noqa: PLC0415  as for its end
+
+        return beginning_text(what)
 
     def _ended(self, what: ev.FaultEnded) -> str:
         """Return the line for the end of a fault; a process that died meanwhile does not resume."""
@@ -301,7 +246,9 @@ class Timeline:
             if what.target not in self._suspended:
                 return ""
             self._suspended.discard(what.target)
-        return LASTING.get(what.verb, "").format(_named(what.target))
+        from emulator.report.fault_wording import end_text  # noqa: PLC0415  some runs have no faults
+
+        return end_text(what)
 
     def _elects(self, what: ev.JoinPhaseEnded) -> str:
         """Return the line for the winner of a vote: a new one, or the first where votes differ."""
@@ -351,11 +298,6 @@ def _kind(what: ev.What) -> str:
 def group_start(what: ev.ConsumerStarted) -> str:
     """Return the text for the start of a late group."""
     return f"group {what.group} starts, with {what.consumer}"
-
-
-def _named(target: str) -> str:
-    """Return the target of a fault for a sentence."""
-    return f"the {target}" if target.startswith("coordinator of ") else target
 
 
 def _stopped(what: ev.ConsumerStopped) -> str:

@@ -11,7 +11,8 @@ from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.report.event_wording import EPOCH, GENERATION
-from emulator.report.timeline import LASTING, SCALING_VERBS, VERBS
+from emulator.report.fault_wording import fault_text, lasts
+from emulator.report.timeline import SCALING_VERBS
 
 
 class Span(NamedTuple):
@@ -175,7 +176,7 @@ class Historian:
         for group in list(self._unstable):
             self._settled(end_us, group)
         faults = [
-            moment._replace(end_us=end_us) if moment.verb in LASTING else moment
+            moment._replace(end_us=end_us) if lasts(moment.verb) else moment
             for moment in self._faults.values()
         ]
         self._history.faults = sorted([*self._history.faults, *faults])
@@ -281,10 +282,9 @@ class Historian:
             self._steps.add(what.fault)
         if what.fault.partition("/")[0] in self._steps and "/" in what.fault:
             return
-        words = VERBS.get(what.verb, f"{what.verb} {{}}").format(what.target)
-        if what.verb in SCALING_VERBS:
-            words = f"autoscaler: {what.target}"
-        moment = Moment(at_us, at_us, what.verb, words.removesuffix(" begins"))
+        scales = what.verb in SCALING_VERBS
+        words = f"autoscaler: {what.target}" if scales else fault_text(what)
+        moment = Moment(at_us, at_us, what.verb, words)
         self._faults[what.fault] = moment
 
     def _fault_ended(self, at_us: int, what: ev.FaultEnded) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from assignors.values import dataclass
 from emulator.ledger.entries import Entry, Ledger, Owner
 from emulator.report.event_wording import GENERATION, link_text
+from emulator.report.fault_wording import fault_text
 from emulator.report.hints.advice import WHY
 from emulator.report.hints.given import hint_texts
 from emulator.report.merging import Merged, merged_entries
@@ -296,8 +297,7 @@ def entry_details(
         detail = f" ({entry.detail})" if entry.detail else ""
         facts += [("cause", f"{entry.cause}{detail}"), ("meaning", WHY[entry.cause])]
     if entry.root is not None:
-        root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
-        facts.append(("root", root))
+        facts.append(("root", f"{fault_text(entry.root)} at {moment(entry.root.at_us)}"))
     facts += [
         (name, f"{owner.consumer}, {terms(owner.at_us)} {owner.generation}, {moment(owner.at_us)}")
         for name, owner in (("first", entry.first_owner), ("then", entry.second_owner))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from assignors.values import dataclass
 from emulator.ledger.entries import Entry, EntryKind, Owner
 from emulator.report.event_wording import GENERATION
+from emulator.report.fault_wording import fault_text
 from emulator.report.wording import counted, paragraph
 
 VERBS = {
@@ -47,8 +48,8 @@ def entry_screen(
         detail = f" ({entry.detail})" if entry.detail else ""
         yield from paragraph(f"{entry.cause}{detail}", "    cause:    ")
     if entry.root is not None:
-        root = f"{entry.root.verb} {entry.root.target} at {moment(entry.root.at_us)}"
-        yield from paragraph(f"{root} ({entry.root.id})", "    root:     ")
+        root = f"{fault_text(entry.root)} at {moment(entry.root.at_us)} ({entry.root.id})"
+        yield from paragraph(root, "    root:     ")
     yield from _owners(entry, moment, term)
     yield ""
     yield from _event_lines(lines, moment)

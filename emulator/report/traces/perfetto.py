@@ -13,6 +13,7 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.events.messages import FETCH, MessageCarried
 from emulator.ledger.entries import Entry, EntryKind
+from emulator.report.fault_wording import fault_text
 from emulator.report.group_state import RULES, Describer
 from emulator.report.traces.tracks import Slice, Track, Tracks
 from emulator.report.wording import offset_range
@@ -102,7 +103,7 @@ def _add_faults(tracks: Tracks, events: Iterable[ev.Event], end_us: int) -> None
 def _add_fault(tracks: Tracks, track: Track, began: ev.Event, end_us: int) -> None:
     what = began.what
     assert isinstance(what, ev.FaultBegan)
-    tracks.add(track, began.at_us, end_us, f"{what.verb} {what.target}", {"fault": what.fault})
+    tracks.add(track, began.at_us, end_us, fault_text(what), {"fault": what.fault})
 
 
 def _add_phases(tracks: Tracks, events: Iterable[ev.Event], end_us: int) -> None:

@@ -13,10 +13,10 @@ def test_an_entry_is_explained_step_by_step(tmp_path):
 
     texts = [
         "cause:    crashed while uncommitted",
-        "root:     crash billing-1 at 0:00:18.000 (crash-1)",
+        "root:     billing-1 crashes at 0:00:18.000 (crash-1)",
         "the coordinator appends commit",
         "poll",
-        "0:00:18.000 * fault crash-1: crash billing-1",
+        "0:00:18.000 * fault crash-1: billing-1 crashes",
         "is removed from billing: session expired",
         "billing is stable in generation 2",
         "* evidence of the cause",
@@ -147,4 +147,4 @@ def test_times_are_clock_times_where_the_scenario_has_a_start(tmp_path):
 
     _, out, _ = rebalance("explain", written(tmp_path, changed(start)), "D1")
 
-    assert "  2026-05-04 09:00:18.000 * fault crash-1: crash billing-1" in out
+    assert "  2026-05-04 09:00:18.000 * fault crash-1: billing-1 crashes" in out

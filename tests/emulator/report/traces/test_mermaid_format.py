@@ -100,4 +100,4 @@ def test_mermaid_draws_it(tmp_path):
 
     assert errors == []
     assert {*NAMES} <= {html.unescape(each) for each in shown} | {*shown}
-    assert "5 fault f begins: cut {all} $$; %%{y}%%" in shown
+    assert "5 fault f begins: network cut: {all} $$; %%{y}%%" in shown
