@@ -22,6 +22,9 @@ LEFT_BY_ITSELF = (
 
 POLL_TOO_LATE = "no poll() in time"
 
+OF_POSITIONS = frozenset({"seek", "pause_partitions"})
+"""Acts of a member on its own partitions, which take effect on some if they are refused for others."""
+
 
 class Missed(NamedTuple):
     """A fault that did not fire, and why."""
@@ -149,6 +152,9 @@ class Facts:
     ended_us: int
     groups: tuple[GroupEnd, ...] = ()
     missed: tuple[Missed, ...] = ()
+    refused: tuple[Missed, ...] = ()
+    """Acts of an administrator that were refused, in whole or in part."""
+
     lasting: tuple[Lasting, ...] = ()
     found: tuple[FoundLate, ...] = ()
     skipped: tuple[Skipped, ...] = ()

@@ -11,6 +11,7 @@ from emulator.metrics.members import EVICTIONS
 from emulator.metrics.readings import Handler
 from emulator.verdicts.facts import (
     LEFT_BY_ITSELF,
+    OF_POSITIONS,
     POLL_TOO_LATE,
     Facts,
     FoundLate,
@@ -37,7 +38,6 @@ GIVE_UP = "give_up"
 POISON = "poison"
 """The verb of a record that takes long or fails, which has no end."""
 
-
 UNKNOWN_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
 """The errors of commits that name a deleted topic, by protocol; clients repeat them."""
 
@@ -55,6 +55,7 @@ class FactsMeter:
 
         self._missed: list[Missed] = []
         self._refused_seeks: dict[int | None, Missed] = {}
+        self._refused: dict[int | None, Missed] = {}
         """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
 
         self._stopped_deploys: list[StoppedDeploy] = []
@@ -127,6 +128,7 @@ class FactsMeter:
             ended_us=self._now_us,
             groups=tuple(self._end_of(name) for name in sorted(self._groups)),
             missed=(*self._refused_seeks.values(), *self._missed),
+            refused=tuple(self._refused.values()),
             lasting=tuple(self._lasting.values()),
             found=(*self._found_late(), *self._never_found()),
             stopped_deploys=tuple(self._stopped_deploys),
@@ -225,8 +227,8 @@ class FactsMeter:
         self._missed.append(Missed(what.fault, what.why, what.needless))
 
     def _on_refused(self, event: ev.Event, what: ev.ActRefused) -> None:
-        if what.verb in ("seek", "pause_partitions"):
-            self._refused_seeks[event.cause] = Missed(what.fault, what.why)
+        refused = self._refused_seeks if what.verb in OF_POSITIONS else self._refused
+        refused.setdefault(event.cause, Missed(what.fault, what.why or what.error))
 
     # -- processes and members ---------------------------------------------------------------
 

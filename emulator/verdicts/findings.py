@@ -78,6 +78,17 @@ def _missed(evidence: Evidence) -> Iterator[Verdict]:
         )
 
 
+def _refused(evidence: Evidence) -> Iterator[Verdict]:
+    refused = [f"{each.fault} was refused: {each.why}" for each in evidence.facts.refused]
+    if refused:
+        yield Verdict(
+            id=VerdictId.ACT_REFUSED,
+            sentence=named(refused),
+            numbers={"acts": len(refused)},
+            cut_short=EVERYTHING,
+        )
+
+
 def _lasting(evidence: Evidence) -> Iterator[Verdict]:
     lasting = [f"{each.fault} ({each.target})" for each in evidence.facts.lasting]
     if lasting:
@@ -352,6 +363,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Verdict]], ...] = (
     _handover,
     _of_operations,
     _missed,
+    _refused,
     _lasting,
     _without_owner,
     _rebalancing,

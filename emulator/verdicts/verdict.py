@@ -29,6 +29,7 @@ class VerdictId(enum.StrEnum):
     """The id of a verdict, as in JSON."""
 
     FAULT_MISSED = "fault-missed"
+    ACT_REFUSED = "act-refused"
     FAULT_LASTING = "fault-lasting"
     WITHOUT_OWNER = "without-owner"
     REBALANCING = "rebalancing"

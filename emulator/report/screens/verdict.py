@@ -11,6 +11,9 @@ from emulator.verdicts.verdict import Verdict, VerdictId
 
 MARK = "  - "
 
+NOT_FOR_TIME = frozenset({VerdictId.FAULT_MISSED, VerdictId.ACT_REFUSED})
+"""Verdicts that are the same of a longer run."""
+
 LONGER = (
     "Increase run_for, or remove it: the run then continues until all faults have ended, every group is "
     "stable, and none lags more than before the first fault."
@@ -31,7 +34,7 @@ def first_lines(verdicts: Sequence[Verdict], *, said: VerdictId | None = None) -
         yield "INCONCLUSIVE, because of these problems."
     for verdict in open_ends:
         yield from paragraph(verdict.sentence, MARK)
-    if not problems and any(verdict.id is not VerdictId.FAULT_MISSED for verdict in open_ends):
+    if not problems and any(verdict.id not in NOT_FOR_TIME for verdict in open_ends):
         yield from paragraph(LONGER)
     if problems or open_ends:
         yield ""

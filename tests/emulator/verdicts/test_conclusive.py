@@ -9,6 +9,7 @@ import pytest
 import emulator
 from emulator import events as ev
 from emulator.metrics.metrics import measure
+from emulator.report.screens.verdict import first_lines
 from emulator.verdicts.facts_meter import FactsMeter
 from emulator.verdicts.findings import cut_short, verdicts_of
 from emulator.verdicts.verdict import VerdictId, named
@@ -60,6 +61,19 @@ def test_a_fault_that_did_not_fire_leaves_every_metric_without_evidence():
 
     assert "crash-1 did not fire" == found.sentence
     assert {"lost", "requests"} <= found.cut_short
+
+
+def test_a_refused_act_leaves_every_metric_without_evidence():
+    """Its reason is said once, also if several partitions were refused; the error serves without words."""
+    history = running()
+    act = {"fault": "reset-1", "verb": "reset_offsets", "target": GROUP, "group": GROUP}
+    history.say(ev.ActRefused(**act, error="UNKNOWN_MEMBER_ID", why="the group has members"))
+    history.say(ev.ActRefused(**act, error="NOT_COORDINATOR", why=""))
+    found = ids(history)[VerdictId.ACT_REFUSED]
+
+    assert "reset-1 was refused: the group has members" == found.sentence
+    assert {"lost", "requests"} <= found.cut_short
+    assert not any("Increase run_for" in line for line in first_lines([found]))
 
 
 def test_a_fault_that_has_not_ended_is_named():

@@ -64,7 +64,7 @@ def test_a_deleted_group_begins_with_generation_one():
     ],
 )
 def test_a_group_at_work_is_left_alone(act, error):
-    """The act is refused, said as a warning, and nothing is repeated or lost."""
+    """The act is refused, the run is inconclusive for it, and nothing is repeated or lost."""
     seen = living(act)
     warnings = [f.message for f in seen.run.findings if f.law is Law.ACT_REFUSED]
 
@@ -73,6 +73,7 @@ def test_a_group_at_work_is_left_alone(act, error):
     assert {} == seen.run.ledger.by_cause()
     assert 1 == len(warnings)
     assert error in warnings[0]
+    assert f"x was refused: {refusal(seen)[1]}" == seen.run.why[0]
 
 
 def test_offsets_of_an_unsubscribed_topic_can_be_deleted_at_any_time():
