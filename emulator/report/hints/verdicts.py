@@ -294,9 +294,15 @@ def _stopped(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iter
         yield Given("readiness-of-the-process", VERDICT_HINTS[verdict.id][name])
 
 
+REPLICA_RUNS = "A partition needs a broker with an in-sync replica that runs:"
+ONE_BROKER = "and restart brokers one at a time."
+
+
 def _unavailable(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
-    name = "three-replicas"
-    yield Given(name, VERDICT_HINTS[verdict.id][name])
+    of = "{offsets.topic.replication.factor}"
+    if "commits_s" not in verdict.numbers:
+        of = "{default.replication.factor} and topics of their own number"
+    yield Given("three-replicas", f"{REPLICA_RUNS} use three replicas for {of}, {ONE_BROKER}")
 
 
 ADVICE: Mapping[VerdictId, Advise] = {

@@ -13,6 +13,9 @@ from emulator.scenario.load import load_with
 from .test_catalogue_deltas import row
 
 SESSION_S = 45
+FETCH_WAIT_S = 0.51
+"""The longest wait of a fetch, and its way."""
+
 HEARTBEAT_S = 3
 BROKERS_HEARTBEAT_S = 5
 METADATA_AGE_S = 300
@@ -81,12 +84,12 @@ def test_a_restart_of_one_in_forty_stops_all_for_a_heartbeat_at_most():
 
 @pytest.mark.long
 def test_static_members_restart_without_a_rebalance():
-    """Only their own partitions are down, as long as they are away."""
+    """Only their own partitions are down, as long as they are away and close() waits for a fetch."""
     static = row("published-eager-deploy", "static, session of 60s").metrics
 
     assert 0 == static["rebalances"]
-    assert static["downtime_max_s"] == pytest.approx(35, abs=0.5)
-    assert static["downtime_total_s"] == pytest.approx(2 * 5 * 35, abs=5)
+    assert 35 <= static["downtime_max_s"] <= 35 + FETCH_WAIT_S
+    assert 2 * 5 * 35 <= static["downtime_total_s"] <= 2 * 5 * (35 + FETCH_WAIT_S)
 
 
 @pytest.mark.long
