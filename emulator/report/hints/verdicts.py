@@ -221,13 +221,20 @@ def _unread(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Itera
 
 
 def _stalled(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:
-    if verdict.numbers["slow"]:
-        yield Given(
-            "slow-record",
+    if not verdict.numbers["slow"]:
+        return
+    if group.queue:
+        text = (
+            "One record holds up its partition, and nothing reports it as long as poll() goes on beside its "
+            "worker: limit the time of a record in the handler, or write it to a dead letter topic."
+        )
+    else:
+        text = (
             f"One record holds up its partition, and nothing reports it before "
             f"{now(group, 'max.poll.interval.ms')}: limit the time of a record in the handler, process "
-            f"it in another thread, or write it to a dead letter topic.",
+            f"it in another thread, or write it to a dead letter topic."
         )
+    yield Given("slow-record", text)
 
 
 def _shared_group(_verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterator[Given]:

@@ -8,7 +8,7 @@ import pytest
 
 import emulator
 from assignors.types import TopicPartition
-from emulator.events import LagSampled
+from emulator.events import ConsumerStopped, FaultBegan, LagSampled
 from emulator.loading import LoadedScenario
 from emulator.report.hints.verdicts import verdict_hints
 from emulator.scenario.estimates.loads import loads_of
@@ -53,6 +53,37 @@ def test_a_record_that_kills_each_of_its_owners_is_named():
 
     assert "the handler raised at record 60 of orders-1" in found[VerdictId.GROUP_DEAD].sentence
     assert "dead letter topic" in hints["catch-in-handler"]
+
+
+@pytest.mark.parametrize("order", ["partition", "key", "none"])
+@pytest.mark.parametrize(
+    "rule", ['work = "30min"', 'error = "retry", attempts = 1000, backoff = "10s"']
+)
+def test_a_record_that_keeps_a_worker_busy_is_named(order, rule):
+    """A slow or failing one, although its member polls on."""
+    poison = f'{POISON}=[{{ topic = "orders", partition = 1, offset = 60, {rule} }}]'
+    pool = f'group[billing].handler={{ workers = 4, order = "{order}" }}'
+    found, hints = played(poison, pool)
+
+    assert {VerdictId.PARTITION_STALLED} == {*found}
+    assert found[VerdictId.PARTITION_STALLED].sentence.endswith(
+        "; record 60 of orders-1 is the one that takes long or fails"
+    )
+    assert "poll() goes on beside its worker" in hints["slow-record"]
+
+
+@pytest.mark.parametrize("order", ["partition", "key", "none"])
+def test_a_record_that_kills_is_the_root_of_what_its_pool_leaves_behind(order):
+    """The fault is written when a worker begins the record, and not when it was polled."""
+    poison = f'{POISON}=[{{ topic = "orders", partition = 1, offset = 60, error = "stop" }}]'
+    pool = f'group[billing].handler={{ workers = 4, order = "{order}" }}'
+    run = emulator.run(emulator.loads(SCENARIO, overrides=[poison, pool]))
+    (met,) = [event for event in run.events if isinstance(event.what, FaultBegan)]
+    stopped = [event for event in run.events if isinstance(event.what, ConsumerStopped)]
+
+    assert met.what.target == f"record 60 of orders-1 at {stopped[0].what.consumer}"
+    assert stopped[0].at_us - met.at_us == 4_000
+    assert "poison-1" in {entry.root.id for entry in run.ledger.entries if entry.root}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ class Frontier:
         self._acknowledged: dict[TopicPartition, int] = {}
         self.unfinished: Counter[TopicPartition] = Counter()
 
+    def write_begun(self, job: Job) -> None:
+        """Write that work on a record begins, if it is poisoned."""
+        if self._process.blueprint.poison is not None:
+            self._process.write_handed((Handed(job.partition, job.offset, job.offset + 1),))
+
     def count(self, job: Job, *, skipped: bool) -> None:
         """Count a record as processed, and as ready to be committed if it still belongs to it."""
         tp, progress = job.partition, self._process.progress

@@ -154,6 +154,7 @@ class Workers:
                 return
             job.began_us = self._kernel.now
             self._running[job] = None
+            self._frontier.write_begun(job)
             work_us = self._blueprint.work_us(job.partition, job.offset) + self._hang_us
             self._hang_us = 0
             self._end_at(job, job.began_us + work_us)

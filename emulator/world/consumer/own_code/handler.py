@@ -202,10 +202,14 @@ class OwnCode:
         job = self._job_of(record)
         job.began_us = self._kernel.now
         self._running[job] = None
-        tp, offset = job.partition, job.offset
-        work_us = self._process.blueprint.work_us(tp, offset) if ms is None else us_of(ms)
+        work_us = self._work_us(job) if ms is None else us_of(ms)
         hang_us, self._hang_us = self._hang_us, 0
         self._later(work_us + hang_us, lambda: then(job))
+
+    def _work_us(self, job: Job) -> int:
+        """Return the time of a record by the scenario, whose rules may lengthen it."""
+        self._frontier.write_begun(job)
+        return self._process.blueprint.work_us(job.partition, job.offset)
 
     def _job_of(self, record: Record) -> Job:
         """Take a record that is in hand and was not begun."""

@@ -9,7 +9,7 @@ import pytest
 
 import emulator
 from emulator.errors import HandlerError
-from emulator.events import CommitAccepted, Processed, ProcessingFailed
+from emulator.events import CommitAccepted, FaultBegan, Processed, ProcessingFailed
 from emulator.scenario.problems import ScenarioError
 
 from ...brute_force.test_brute_force import hold_laws
@@ -49,6 +49,15 @@ def handle(self, records):
             yield Process(record)
     yield Commit()
 """
+IN_THE_BACKGROUND = """
+def __init__(self, consumer):
+    pass
+
+def handle(self, records):
+    for record in records:
+        yield Begin(record{ms})
+    yield Drain()
+"""
 DEAD = """
 [[topic]]
 name = "t-dlt"
@@ -66,17 +75,28 @@ MODULES = count()
 
 @pytest.fixture
 def retrying(tmp_path):
-    """Return a function that loads a handler which forwards what fails twice."""
+    """Return a function that loads a handler, by default one which forwards what fails twice."""
 
-    def load(forwards='["t-dlt"]', more=DEAD):
+    def load(forwards='["t-dlt"]', more=DEAD, body=RETRIES):
         module = f"own_failures_{next(MODULES)}"
         handler = f'{{ code = "{module}:Own", forwards = {forwards} }}'
         scenario = SCENARIO.format(handler=handler, more=more)
-        return emulator.load(write_class(tmp_path, module, RETRIES, scenario))
+        return emulator.load(write_class(tmp_path, module, body, scenario))
 
     yield load
     for name in [name for name in sys.modules if name.startswith("own_failures_")]:
         del sys.modules[name]
+
+
+@pytest.mark.parametrize(("ms", "begun"), [("", ["poison-1"]), (", ms=5", [])])
+def test_a_slow_record_begins_a_fault_if_the_code_leaves_its_time_to_the_scenario(
+    retrying, ms, begun
+):
+    """A time that the code gives itself is not lengthened, so no rule is met."""
+    slow = 'poison = [{ topic = "t", partition = 0, offset = 60, work = "3s" }]'
+    run = emulator.run(retrying("[]", slow, IN_THE_BACKGROUND.format(ms=ms)))
+
+    assert begun == [e.what.fault for e in run.events if isinstance(e.what, FaultBegan)]
 
 
 def test_failed_attempts_take_time_and_forwarded_records_are_read_by_another_group(retrying):
