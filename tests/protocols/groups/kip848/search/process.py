@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed
+from protocols.consumer.fetching import CLOSES_SESSION
 from protocols.consumer.kip848.heartbeat import HEARTBEAT
 from protocols.consumer.kip848.state import MemberState
 from protocols.consumer.kip848.threads import Outside
@@ -174,8 +175,8 @@ class Process(Party, ClientDriver):
         self.settle()
 
     def _sent(self, sent: Sent) -> None:
-        """Nothing is ever produced: fetches are not answered."""
-        if not isinstance(sent.message, FetchRequest):
+        """Nothing is ever produced: fetches are answered when their session is closed."""
+        if not isinstance(sent.message, FetchRequest) or sent.message == CLOSES_SESSION:
             super()._sent(sent)
 
     def _automatic(self, message: Any) -> Any:
