@@ -40,6 +40,9 @@ class Client(NamedTuple):
     coming: frozenset[TopicPartition]
     """The partitions assigned to it, or about to be."""
 
+    late: frozenset[TopicPartition]
+    """The partitions that it takes over when it polls, also if it has been fenced meanwhile."""
+
     assigned: frozenset[TopicPartition]
     """The partitions its listener was called with."""
 
@@ -122,6 +125,7 @@ class Process(Party, ClientDriver):
             epoch=member.epoch,
             owns=frozenset(self.state.assignment),
             coming=by_name(member.target.partitions).union(taking),
+            late=frozenset().union(*(each.partitions for each in self.state.needed)),
             assigned=self.owns,
             is_over=over,
             polls=not over and not self.eager and isinstance(self.state.app, Outside),

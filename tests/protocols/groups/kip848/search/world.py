@@ -38,7 +38,10 @@ class Whole(NamedTuple):
     """Who will send its next request to the coordinator of before."""
 
     unsaid: tuple[frozenset[TopicPartition], ...]
-    """What each client was to own and did not name when it last listed what it owns."""
+    """What each client was to own and did not name when it last listed what it owns.
+
+    Or took over late, from a reconciliation that ended when it was fenced (``ApplyAssignmentEvent``).
+    """
 
     perturbations: int
     """How many are left."""
@@ -130,11 +133,14 @@ class World:
         That a request takes its time makes no difference: what the others do meanwhile they
         might as well do before it is sent.
         """
-        state, sent = self.clients[place].after(whole.clients[place], move)
-        client = self.clients[place].seen[state]
+        seen, before = self.clients[place].seen, whole.clients[place]
+        state, sent = self.clients[place].after(before, move)
+        client = seen[state]
         unsaid = whole.unsaid[place]
         if unsaid:
             unsaid &= client.owns | client.coming
+        taken = client.owns - seen[before].owns
+        unsaid |= taken & seen[before].late - seen[before].coming
         whole = whole._replace(
             clients=_put(whole.clients, place, state), unsaid=_put(whole.unsaid, place, unsaid)
         )
