@@ -73,6 +73,7 @@ def subject_of(loaded: LoadedScenario) -> Subject:
         run_for=_length(scenario),
         until_settled=scenario.until_settled,
         run_for_s=scenario.run_for / US_PER_S,
+        loss=max(scenario.network.loss, *(link.loss or 0 for link in scenario.network.link), 0),
         groups=tuple(
             _after_deploys(_facts(group, scenario, brokers, loads.get(group.id)), scenario)
             for group in scenario.group

@@ -21,6 +21,7 @@ from emulator.report.hints.downtime import (
     SHORTER_SESSION,
     STABLE_IDS,
 )
+from emulator.report.hints.losses import LOST_MESSAGES
 from emulator.report.hints.of_verdicts import VERDICT_HINTS
 from emulator.report.hints.owners import WITHOUT_ID
 from emulator.report.hints.refusals import CONSUMER_PROTOCOL, EAGER
@@ -73,6 +74,7 @@ OTHERS = {
     SESSION_ABOVE_RESTARTS: "static members that were removed before they were back",
     INITIAL_DELAY: "rebalances while the members of a group start one after the other",
     REMOVED_IN_SILENCE: "two owners of partitions without records, one of which did not notice its removal",
+    LOST_MESSAGES: "members that are removed while they run, or process nothing, in a network that loses messages",
     STABLE_IDS: "static members that get new instance ids in a deploy",
     TAKES_ITS_PLACE: "a process that was killed and started again while the group still had it as a member",
     POLLED_TOO_LATE: "a member that left its group as it had not called poll() in time",

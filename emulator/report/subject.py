@@ -271,6 +271,9 @@ class Subject:
     run_for_s: float = 0.0
     """The same in seconds."""
 
+    loss: float = 0.0
+    """The largest share of group messages that a direction of the network loses."""
+
     groups: tuple[GroupFacts, ...]
     broker_settings: Mapping[str, Any]
     outdated: tuple[str, ...] = ()
@@ -363,12 +366,7 @@ def _assigned(group: GroupFacts, by_group: str) -> list[str]:
     return [*beside, by_group]
 
 
-NAMED = (
-    "session.timeout.ms",
-    "max.poll.interval.ms",
-    "max.poll.records",
-    "auto.offset.reset",
-)
+NAMED = ("session.timeout.ms", "max.poll.interval.ms", "max.poll.records", "auto.offset.reset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,8 @@ def downtime_hints(subject: Subject, metrics: Metrics, *, is_sound: bool) -> Ite
         if is_sound and not figures.removals.isdisjoint(LEFT_BY_ITSELF):
             yield given(POLLED_TOO_LATE, subject, group)
     for group, figures in groups:
-        if _waits_for_sessions(group, figures):
+        removed_by_losses = subject.loss and figures.living
+        if _waits_for_sessions(group, figures) and not removed_by_losses:
             yield given(SHORTER_SESSION, subject, group)
     yield from _for_brokers(subject, metrics)
     yield from _for_starts(subject, metrics)

@@ -27,7 +27,10 @@ MAX_HINTS = 7
 OF_BROKERS = frozenset({"fence-sooner"})
 """Hints about settings of brokers, whichever group they were found with."""
 
-URGENT = frozenset(
+LOSSES = "lost messages"
+"""The cause of hints on losses of the network."""
+
+URGENT = {LOSSES} | frozenset(
     str(each).replace("-", " ")
     for each in (
         VerdictId.GROUP_DEAD,
@@ -141,6 +144,10 @@ def _numbers(hints: Sequence[GivenHint], proposals: Sequence[Proposal]) -> str:
 def _all_hints(run: FinishedRun) -> Iterator[GivenHint]:
     yield from _because("deviation", _deviation_hints(run))
     yield from _because("migration", migration_hints(run.subject, run.groups))
+    if run.subject.loss:
+        from emulator.report.hints.losses import loss_hints  # noqa: PLC0415  few networks lose any
+
+        yield from _because(LOSSES, loss_hints(run.subject, run.metrics))
     if any(verdict.problem for verdict in run.verdicts):
         from emulator.report.hints.verdicts import verdict_hints  # noqa: PLC0415  only for problems
 
