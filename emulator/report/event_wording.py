@@ -9,11 +9,9 @@ from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.cluster import OFFSETS_TOPIC
 from emulator.ledger.entries import Link, Step
-from emulator.report.fault_wording import fault_text
 from emulator.report.wording import counted, offset_range
 
 Words = Callable[[Any, TopicPartition], str]
-
 
 REOPENED = "position changed"
 """Why an epoch ends if its consumer sets a new position and keeps the partition."""
@@ -38,9 +36,16 @@ def event_text(
     return text.replace(f"in {GENERATION} ", f"in {term} ")
 
 
+def fault_words(what: Any) -> str:
+    """Return a fault or an act in words."""
+    from emulator.report.fault_wording import fault_text  # noqa: PLC0415  logs of real groups have none
+
+    return fault_text(what)
+
+
 def instant_text(what: ev.FaultBegan) -> str:
     """Return the sentence for a fault that ends when it begins."""
-    return f"fault {what.fault}: {fault_text(what)}"
+    return f"fault {what.fault}: {fault_words(what)}"
 
 
 def term_of(group: str, history: Iterable[ev.Event]) -> Callable[[int], str]:
@@ -162,14 +167,9 @@ def _lost(what: ev.MessageLost, _: TopicPartition) -> str:
     return f"{what.kind}{commit} from {what.sender} to {what.receiver} is lost"
 
 
-def _answered(what: ev.CommitAnswered, _: TopicPartition) -> str:
-    outcome = "is acknowledged" if what.error == "NONE" else f"fails: {what.error}"
-    return f"commit {what.commit} of {what.consumer} {outcome}"
-
-
 def _member_removed(what: ev.MemberRemoved, _: TopicPartition) -> str:
-    by = f", by broker {what.replaced_broker}, which is no longer its coordinator"
-    by = by if ev.by_replaced_coordinator(what) else ""
+    replaced = f", by broker {what.replaced_broker}, which is no longer its coordinator"
+    by = replaced if ev.by_replaced_coordinator(what) else ""
     return f"{what.consumer} is removed from {what.group}{by}: {what.why}"
 
 
@@ -218,8 +218,8 @@ def _resumed(what: ev.PartitionResumed, _: TopicPartition) -> str:
 
 
 def _act_refused(what: ev.ActRefused, _: TopicPartition) -> str:
-    reason = ": ".join(part for part in (what.error, what.why) if part)
-    return f"fault {what.fault} is refused ({fault_text(what)}): {reason}"
+    reason = ": ".join(filter(None, (what.error, what.why)))
+    return f"fault {what.fault} is refused ({fault_words(what)}): {reason}"
 
 
 _STORES = {"zookeeper": "ZooKeeper", "database": "the database"}
@@ -229,16 +229,14 @@ def _restored(what: ev.StoreRestored, _: TopicPartition) -> str:
     undone = sum(end - start for start, end in what.undone)
     results = f"; {undone:,} results are gone" if undone else ""
     old, new = ("none" if each < 0 else f"{each}" for each in (what.before, what.offset))
-    return (
-        f"a backup of {_STORES[what.store]} is restored: {what.partition} = {new}, before {old}"
-        f"{results}"
-    )
+    moved = f"{what.partition} = {new}, before {old}{results}"
+    return f"a backup of {_STORES[what.store]} is restored: {moved}"
 
 
 WORDS: dict[type, Words] = {
-    ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {fault_text(w)}",
-    ev.FaultEnded: lambda w, _: f"fault {w.fault} ends ({fault_text(w)})",
-    ev.FaultMissed: lambda w, _: f"fault {w.fault} did not fire ({fault_text(w)}): {w.why}",
+    ev.FaultBegan: lambda w, _: f"fault {w.fault} begins: {fault_words(w)}",
+    ev.FaultEnded: lambda w, _: f"fault {w.fault} ends ({fault_words(w)})",
+    ev.FaultMissed: lambda w, _: f"fault {w.fault} did not fire ({fault_words(w)}): {w.why}",
     ev.ActRefused: _act_refused,
     ev.Rescaled: lambda w, _: (
         f"the autoscaler of {w.group} goes from {w.before} to {w.after} replicas: a lag of {w.lag:,} asks "
@@ -327,7 +325,9 @@ WORDS: dict[type, Words] = {
     ),
     ev.StoreRestored: _restored,
     ev.CommitRefused: _refused,
-    ev.CommitAnswered: _answered,
+    ev.CommitAnswered: lambda w, _: (
+        f"commit {w.commit} of {w.consumer} {'is acknowledged' if w.error == 'NONE' else f'fails: {w.error}'}"
+    ),
     ev.MessageLost: _lost,
     ev.OffsetsDropped: lambda w, p: f"the committed offset of {p} is removed: {w.why}",
     ev.TopicCreated: lambda w, _: f"topic {w.topic} is created",

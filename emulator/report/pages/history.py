@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
-from emulator.report.event_wording import EPOCH, GENERATION
-from emulator.report.fault_wording import fault_text, lasts
+from emulator.report.event_wording import EPOCH, GENERATION, fault_words
 from emulator.report.timeline import SCALING_VERBS
 
 
@@ -175,6 +174,8 @@ class Historian:
             self._change(end_us, consumer, None)
         for group in list(self._unstable):
             self._settled(end_us, group)
+        from emulator.report.fault_wording import lasts  # noqa: PLC0415  logs of real groups have no faults
+
         faults = [
             moment._replace(end_us=end_us) if lasts(moment.verb) else moment
             for moment in self._faults.values()
@@ -283,7 +284,7 @@ class Historian:
         if what.fault.partition("/")[0] in self._steps and "/" in what.fault:
             return
         scales = what.verb in SCALING_VERBS
-        words = f"autoscaler: {what.target}" if scales else fault_text(what)
+        words = f"autoscaler: {what.target}" if scales else fault_words(what)
         moment = Moment(at_us, at_us, what.verb, words)
         self._faults[what.fault] = moment
 

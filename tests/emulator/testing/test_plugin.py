@@ -104,7 +104,7 @@ def test_a_failure_prints_causes_sequence_seed_and_commands_and_keeps_a_folder(r
             "seed *: 15 records reprocessed, 0 lost",
             "       15  reprocessed: crashed while uncommitted",
             "D1  orders-1, offsets 55 to 69: 15 records were reprocessed",
-            "* fault crash-1: crash billing-1",
+            "* fault crash-1: billing-1 crashes",
             "replay:  rebalance run small.toml --set run_for=29s --seed 0",
             "         rebalance explain small.toml D1 --set run_for=29s --seed 0",
             "kept in: rebalance-failures/test_it.py-test_duplicates",

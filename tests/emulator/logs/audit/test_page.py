@@ -82,7 +82,7 @@ def test_the_events_of_a_run_show_their_owners_too(tmp_path):
 
     assert "Group billing" in content
     assert 'class="gap"' in content
-    assert "crash billing-1" in content
+    assert "billing-1 crashes" in content
 
 
 def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
@@ -162,7 +162,7 @@ def test_the_events_of_a_run_explain_its_entries(tmp_path):
     content = emulator.audit(events).page()
     (details,) = re.findall(r'<details id="entry-D1".*?</details>', content, re.DOTALL)
 
-    assert "crash billing-1" in details
+    assert "billing-1 crashes" in details
     assert "evidence" in details
     assert "billing is stable in generation" in details
 

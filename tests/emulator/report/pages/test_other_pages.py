@@ -122,7 +122,7 @@ def test_a_click_on_a_mark_of_an_audit_shows_its_sequence(audited):
     opened = open_page(audited, f"{click}; 0", shown)
 
     assert [] == opened.errors
-    assert "crash billing-1" in opened.answers[1]
+    assert "billing-1 crashes" in opened.answers[1]
     assert "evidence" in opened.answers[1]
 
 
