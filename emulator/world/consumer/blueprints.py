@@ -282,8 +282,8 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
     )
 
 
-def with_background_lateness(old: Blueprint, lateness: Distribution | None) -> Blueprint:
-    """Return a blueprint whose timers run out so late if its client has a background thread."""
+def with_consumer_lateness(old: Blueprint, lateness: Distribution | None) -> Blueprint:
+    """Return the blueprint with this lateness of timers if it uses the consumer protocol."""
     if lateness is None or old.settings.group_protocol != "consumer":
         return old
     late = sampler(lateness, stream_key(old.seed, "lateness", old.member.name))

@@ -16,7 +16,7 @@ from emulator.world.consumer.blueprints import (
     Blueprint,
     redeployed,
     resubscribed,
-    with_background_lateness,
+    with_consumer_lateness,
     with_instance_id,
 )
 from emulator.world.consumer.process import ConsumerContext, Process
@@ -147,7 +147,7 @@ class Consumers:
         self._incarnations[consumer] = number
         late = self.context.run.replay.background_lateness
         process = Process(
-            with_background_lateness(self._blueprints[consumer], late),
+            with_consumer_lateness(self._blueprints[consumer], late),
             number,
             self.context,
             self._owners_of(consumer),

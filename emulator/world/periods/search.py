@@ -121,7 +121,7 @@ class Periods:
         if period is not None and self._kernel.now < self._due_us:
             self._look_after(self._until_period_us())
             return
-        if period is None and self._ends_too_late():
+        if period is None and self._waits_for_next_event():
             self._look_after(self._kernel.limit_us() - self._kernel.now + SHORTEST_WAIT_US)
             return
         state = state_of(self._world, self._kernel.now) if self._is_worth_it() else None
@@ -133,11 +133,11 @@ class Periods:
             self._skip(state)
         self._look_after(self._next_us())
 
-    def _ends_too_late(self) -> bool:
-        """Return whether no period that ends in this state, or begins in it, can be skipped.
+    def _waits_for_next_event(self) -> bool:
+        """Return whether to look again behind the next event that does not recur: no period fits before it.
 
         One that ends now has to fit once more before the next event that does not recur; one that
-        begins now, twice. An event that is nearer than the next look is no reason to wait for it.
+        begins now, twice. An event that is nearer than the next look is not waited for.
         """
         fits = 1 if self._marks else 2
         length_us = self._shorts.wanted_us or self._expected_us

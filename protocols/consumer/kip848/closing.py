@@ -27,7 +27,7 @@ from protocols.consumer.kip848.threads import (
 )
 from protocols.consumer.lookup import Unknown
 from protocols.consumer.reader import MS
-from protocols.consumer.requests import take_number
+from protocols.consumer.requests import are_in_flight, take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, Send, SetTimer, Step
 from protocols.messages import UNKNOWN_GENERATION
@@ -100,7 +100,7 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     The Java client asks its ``groupMetadata`` for the epoch (``runRebalanceCallbacksOnClose``).
     """
     closing = state.app
-    assert isinstance(closing, Closing)
+    assert isinstance(closing, Closing), "only close() makes the last call"
     if not state.assignment or not consumer.listener or consumer.assigned is not None:
         return _leave_group(state, consumer, closing, now)
     epoch = state.member.epoch if consumer.profile.in_background else state.shown_generation
@@ -113,8 +113,8 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 def on_last_call(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Continue after the last listener call, even if it threw."""
     calling = state.app
-    assert isinstance(calling, Calling)
-    assert isinstance(calling.outer, Closing)
+    assert isinstance(calling, Calling), "no listener call is running"
+    assert isinstance(calling.outer, Closing), "the last call is that of close()"
     return _leave_group(replace(state, app=calling.outer), consumer, calling.outer, now)
 
 
@@ -133,19 +133,18 @@ def _close_sessions(
 
     The background thread ends after its last requests (``ConsumerNetworkThread.cleanup``).
     """
-    ending = _close_at(state, closing, CloseStage.REQUESTS)
     if not consumer.profile.closes_sessions or now >= closing.deadline_us:
         return Step(replace(state, app=Closed()), (Return(Closed()),))
     sends = [Send(*each) for each in consumer.fetcher.close_sessions()]
+    ending = _close_at(state, closing, CloseStage.REQUESTS)
     return Step(ending, tuple(sends)).then(lambda s: advance_close(s, consumer, now))
 
 
 def _awaits_answers(state: ClientState, consumer: Consumer) -> bool:
     """Return whether any request is in flight (``hasAnyPendingRequests``)."""
-    reads, coordinator = state.reads, state.coordinator
+    coordinator = state.coordinator
     looks_up = isinstance(coordinator, Unknown) and coordinator.lookup is not None
-    asks = reads.metadata.in_flight is not None or reads.listing or reads.validating
-    return bool(state.in_flight or consumer.fetcher.in_flight or looks_up or asks)
+    return bool(are_in_flight(state) or consumer.fetcher.in_flight or looks_up)
 
 
 # -- unsubscribe -----------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class Reaction(enum.Enum):
 
 
 def raised_at(partition: TopicPartition, offset: int) -> str:
-    """Return why a process ends of whose handler an exception escapes."""
+    """Return the reason of a process that ends because its handler raises at this record."""
     return f"the handler raised at record {offset} of {partition}"
 
 

@@ -137,7 +137,7 @@ class Cycles:
         return self._later(calm, batch, self._cycle, times) if times > 0 else None
 
     def _take_noted(self, calm: CalmPoll) -> None:
-        """Keep only what says what the clock collects of the polls in it."""
+        """Forget a period, or batches of it, of which it is not known what the clock collects."""
         if not self._is_noted(calm):
             self._give_up()
             self._mark, self._batches = None, 0
