@@ -1,10 +1,11 @@
 """Kill captures of a real Kafka at random instants, and look at what each leaves.
 
 ``python -m benchmarks.capture_kills COUNT [SEED]`` starts ``rebalance capture`` on one folder, kills it, and
-repeats that COUNT times, at instants spread over the time of an undisturbed one. After each kill all processes of its cluster must end by themselves, and its folder may
-have only complete runs. Every tenth time the same command is left alone afterwards: it must make the
-run, and leave no other file, nor a temporary folder. Two captures of one cluster are never equal,
-so that no bytes are compared. Prints each kill; status 1 if anything was left.
+repeats that COUNT times, at instants spread over the time of an undisturbed one. After each kill all
+processes of its cluster must end by themselves, and the folder must have only complete runs. Every tenth
+time the same command is left alone afterwards: it must make the run, and leave no other file, nor a
+temporary folder. Two captures of one cluster are never equal, so no bytes are compared. Prints each
+kill; status 1 if anything was left.
 """
 
 from __future__ import annotations

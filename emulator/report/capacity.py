@@ -26,7 +26,6 @@ LONG_DRAIN_S = 10.0
 LARGE_BACKLOG = 100
 """Shorter start-ups, and shorter or smaller backlogs, are not shown."""
 
-
 PROCESSED = "processed.by_member"
 
 

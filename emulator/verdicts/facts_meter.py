@@ -54,8 +54,8 @@ class FactsMeter:
         """The processes that were killed, and whether their group rebalanced then."""
 
         self._missed: list[Missed] = []
-        self._refused_seeks: dict[int | None, Missed] = {}
         self._refused: dict[int | None, Missed] = {}
+        self._refused_seeks: dict[int | None, Missed] = {}
         """Acts ``seek`` of which a part was refused and no part took effect, by their first event."""
 
         self._stopped_deploys: list[StoppedDeploy] = []

@@ -301,15 +301,15 @@ def _stopped(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iter
         yield Given("readiness-of-the-process", VERDICT_HINTS[verdict.id][name])
 
 
-REPLICA_RUNS = "A partition needs a broker with an in-sync replica that runs:"
-ONE_BROKER = "and restart brokers one at a time."
-
-
 def _unavailable(verdict: Verdict, _: GroupFacts, _all: tuple[Verdict, ...]) -> Iterator[Given]:
     of = "{offsets.topic.replication.factor}"
     if "commits_s" not in verdict.numbers:
         of = "{default.replication.factor} and topics of their own number"
-    yield Given("three-replicas", f"{REPLICA_RUNS} use three replicas for {of}, {ONE_BROKER}")
+    yield Given(
+        "three-replicas",
+        f"A partition needs a broker with an in-sync replica that runs: use three replicas for {of}, and "
+        f"restart brokers one at a time.",
+    )
 
 
 ADVICE: Mapping[VerdictId, Advise] = {

@@ -295,7 +295,7 @@ def _earliest_us(faults: Mapping[str, Fault]) -> dict[str, int | None]:
             way.append(fault)
             fault = _aim(fault, faults)
         for each in reversed(way):
-            earliest[each.id] = _begins_at_us(each, _aim(each, faults), earliest)
+            earliest[each.id] = _earliest_begin_us(each, _aim(each, faults), earliest)
     return earliest
 
 
@@ -304,7 +304,7 @@ def _aim(fault: Fault, faults: Mapping[str, Fault]) -> Fault | None:
     return faults.get(fault.when.fault) if isinstance(fault.when, After) else None
 
 
-def _begins_at_us(
+def _earliest_begin_us(
     fault: Fault, aim: Fault | None, earliest: Mapping[str, int | None]
 ) -> int | None:
     """Return the earliest time of a fault, given that of the one it waits for."""
