@@ -39,7 +39,7 @@ soak: env
 browser: env
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium $(shell command -v npm >/dev/null || echo nodejs npm)
 	npm install --silent --no-save --prefix $(VENV) axe-core mermaid
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check viztracer
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt viztracer
 
 check: env
 	$(BIN)/ruff check .
