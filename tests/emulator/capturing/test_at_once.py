@@ -36,11 +36,11 @@ def work(share, say):
 def wait_in(folder):
     """Wait for long, with a file that is removed whatever ends the wait."""
     file = folder / "temporary"
-    file.touch()
     try:
+        file.touch()
         time.sleep(60)
     finally:
-        file.unlink()
+        file.unlink(missing_ok=True)
 
 
 def test_what_each_process_makes_arrives_with_its_progress():
