@@ -64,7 +64,7 @@ class TopicsImage:
     def followed_by(self, topics: Iterable[TopicDescription], version: int) -> TopicsImage:
         """Return the image that comes after this one."""
         listed = tuple(topics)
-        grows = any(topic.name not in self.by_name for topic in listed)
+        grows = not {topic.name for topic in listed} <= self.by_name.keys()
         return TopicsImage(listed, version, version if grows else self.names_since)
 
     def differs(self, other: TopicsImage) -> frozenset[str]:

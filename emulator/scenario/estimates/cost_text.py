@@ -27,6 +27,7 @@ CHEAPER: Final[Mapping[Source, str]] = {
     Source.EXPIRY: "a longer offsets.retention.check.interval.ms",
     Source.REFUSED: "a larger max.message.bytes",
     Source.BROKERS: "fewer faults on brokers",
+    Source.TOPICS: "fewer created, deleted and grown topics, or fewer members",
     Source.SKIPPED: "a longer lag_every",
 }
 """What reduces the time of each source; ``run_for`` reduces all."""

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from assignors.values import dataclass
+from emulator.scenario.estimates.brokers import expiry_checks, refused_joins, topic_changes
 from emulator.scenario.estimates.commits import commits_in_polls, spaced_commits
 from emulator.scenario.estimates.folding import polls_by_events, refreshes_regularly, repeats
 from emulator.scenario.estimates.lifetimes import (
@@ -77,6 +78,7 @@ class Source(enum.StrEnum):
     EXPIRY = "checks for expired offsets"
     REFUSED = "joins that cannot be stored"
     BROKERS = "starts and ends of brokers"
+    TOPICS = "changes of topics"
     SKIPPED = "lag samples in skipped periods"
 
 
@@ -111,12 +113,10 @@ COSTS_US: Final[Mapping[Source, float]] = {
     Source.EXPIRY: 4.96,
     Source.REFUSED: 900,
     Source.BROKERS: 6_350,
+    Source.TOPICS: 60,
     Source.SKIPPED: 12.1,
 }
 """Microseconds of CPU time for each; ``python -m benchmarks.estimate`` measures and prints them."""
-
-SMALLEST_STORED: Final = 200
-"""About the size of the smallest record of a group, in bytes, with the header of its batch."""
 
 MAX_S: Final = 7_200.0
 """The maximum for one run, or for all runs of a command, unless the user allows more."""
@@ -166,25 +166,11 @@ def counts(scenario: Scenario) -> defaultdict[Source, float]:
     found[Source.BROKERS] = broker_changes(scenario)
     if retentions := [topic.retention for topic in scenario.topic if topic.retention]:
         found[Source.RETENTION] = max(scenario.run_for - min(retentions), 0) // US_PER_S
-    found[Source.EXPIRY], found[Source.REFUSED] = _expiry_checks(scenario), _refused_joins(scenario)
+    found[Source.TOPICS] = topic_changes(scenario)
+    found[Source.EXPIRY], found[Source.REFUSED] = expiry_checks(scenario), refused_joins(scenario)
     recurring = (*RECURRING, *(() if live_us(scenario) else LIVE))
     _skip_periods(found, _played_share(scenario), recurring)
     return found
-
-
-def _expiry_checks(scenario: Scenario) -> float:
-    """Return how often coordinators look for expired offsets, in each partition of their log."""
-    settings = broker_settings(scenario.cluster)
-    each_us = settings.offsets_retention_check_interval_ms * US_PER_MS
-    return settings.offsets_topic_num_partitions * (scenario.run_for / each_us)
-
-
-def _refused_joins(scenario: Scenario) -> float:
-    """Return how often members join again at once because no record of theirs can be stored."""
-    if broker_settings(scenario.cluster).max_message_bytes >= SMALLEST_STORED:
-        return 0.0
-    members = sum(len(group.members) for group in scenario.group)
-    return members * scenario.run_for / max(4 * mean_us(scenario.network.latency), 1.0)
 
 
 RECURRING: Final = (

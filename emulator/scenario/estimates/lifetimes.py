@@ -6,7 +6,7 @@ eviction, a retry, a record that never ends) is not predicted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 from assignors.values import dataclass
@@ -158,10 +158,10 @@ def disturbances(scenario: Scenario) -> list[int]:
     found = {0}
     for switches in _switches(scenario).values():
         found.update(at_us for at_us, _ in switches)
-    for fault in scenario.fault:
-        found.add(begin_us(scenario, fault))
+    for fault, begin_us in begins(scenario):
+        found.add(begin_us)
         if isinstance(fault, Crash):
-            found.add(begin_us(scenario, fault) + _session_us(scenario))
+            found.add(begin_us + _session_us(scenario))
     return sorted(at_us for at_us in found if at_us < scenario.run_for)
 
 
@@ -185,7 +185,7 @@ def disturbed_us(scenario: Scenario) -> int:
 
 def settled_us(scenario: Scenario) -> int:
     """Return about when a run without ``run_for`` has settled: a minute after its last fault."""
-    ends = [begin_us(scenario, fault) + _length_us(scenario, fault) for fault in scenario.fault]
+    ends = [begin_us + _length_us(scenario, fault) for fault, begin_us in begins(scenario)]
     waits = max(ends, default=0) + _session_us(scenario) + LAG_RECOVERY_US
     return min(waits, scenario.run_for)
 
@@ -197,7 +197,7 @@ def blocked_us(scenario: Scenario, group: Group) -> int:
     record whose processing takes longer than that blocks the group repeatedly.
     """
     slow = [poison for poison in group.poison if poison.offset is not None and poison.work_us(0)]
-    hangs = [fault for fault in scenario.fault if isinstance(fault, Hang)]
+    hangs = [(each, begin) for each, begin in begins(scenario) if isinstance(each, Hang)]
     if not slow and not hangs:
         return 0
     limit_us = max(consumer_settings(group, m).max_poll_interval_ms for m in group.members)
@@ -207,9 +207,8 @@ def blocked_us(scenario: Scenario, group: Group) -> int:
     switches = _switches(scenario)
     changes = sorted(at for m in group.members for at, _ in switches[m.name] if at)
     blocked = 0
-    for fault in hangs:
+    for fault, begin in hangs:
         if any(fault.member == m.name for m in group.members):
-            begin = begin_us(scenario, fault)
             end = min(begin + fault.lasting, scenario.run_for)
             first = next((at for at in changes if begin <= at < end), end)
             blocked += min(end - first, limit_us)
@@ -222,6 +221,30 @@ def load_us(cluster: Cluster) -> int:
     records = cluster.offsets_backlog_records
     by_number = records / cluster.load_records if cluster.load_records else 0.0
     return int((by_size + by_number) * US_PER_S)
+
+
+def begins(scenario: Scenario) -> list[tuple[Fault, int]]:
+    """Return each fault and act, and about when it begins, in microseconds."""
+    by_id = {each.id: each for each in scenario.fault}
+    return [(each, _begin_us(scenario, each, by_id)) for each in scenario.fault]
+
+
+def _begin_us(scenario: Scenario, fault: Timed, by_id: Mapping[str, Fault]) -> int:
+    at_us = 0
+    for _ in range(CHAIN_MAX):
+        at_us += fault.delay
+        if fault.at is not None:
+            return at_us + fault.at
+        if fault.between is not None:
+            return at_us + sum(fault.between) // 2
+        if not isinstance(fault.when, After):
+            return at_us + (fault.when.after if fault.when is not None else 0)
+        following = by_id.get(fault.when.fault)
+        if following is None:
+            break
+        at_us += _length_us(scenario, following) if fault.when.phase == "ends" else 0
+        fault = following
+    return at_us
 
 
 def _lifetime(switches: list[Switch], end_us: int) -> Lifetime:
@@ -242,8 +265,8 @@ def _switches(scenario: Scenario) -> dict[str, list[Switch]]:
         member.name: [] if member.start == "by act" else [(int(member.start), True)]
         for _, member in members_of(scenario)
     }
-    for fault in scenario.fault:
-        for name, at_us, on in _effects(scenario, fault, begin_us(scenario, fault)):
+    for fault, begin_us in begins(scenario):
+        for name, at_us, on in _effects(scenario, fault, begin_us):
             if at_us < scenario.run_for and name in found:
                 found[name].append((at_us, on))
     for group in scenario.group:
@@ -324,26 +347,6 @@ def _restarted_together(scenario: Scenario, fault: RollingRestart) -> int:
 
 def _rack(group: Group, member: Member) -> str:
     return consumer_settings(group, member).client_rack
-
-
-def begin_us(scenario: Scenario, fault: Timed) -> int:
-    """Return about when a fault or act begins, in microseconds."""
-    by_id = {each.id: each for each in scenario.fault}
-    at_us = 0
-    for _ in range(CHAIN_MAX):
-        at_us += fault.delay
-        if fault.at is not None:
-            return at_us + fault.at
-        if fault.between is not None:
-            return at_us + sum(fault.between) // 2
-        if not isinstance(fault.when, After):
-            return at_us + (fault.when.after if fault.when is not None else 0)
-        following = by_id.get(fault.when.fault)
-        if following is None:
-            break
-        at_us += _length_us(scenario, following) if fault.when.phase == "ends" else 0
-        fault = following
-    return at_us
 
 
 def _length_us(scenario: Scenario, fault: Timed) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 
 from assignors.types import TopicPartition
 from emulator.scenario.estimates.periods import per_microsecond
@@ -77,8 +79,8 @@ class Topics:
         self._racks = racks
         self._incarnations: dict[str, int] = {}
         self.logs: dict[str, TopicLog] = {}
-        self._described: dict[tuple[str, int], TopicDescription] = {}
-        """The descriptions of topics since the last change, by name and broker."""
+        self._described: defaultdict[int, dict[str, TopicDescription]] = defaultdict(dict)
+        """What each broker shows of topics, by name, since the last change of each."""
 
         self._listed: tuple[tuple[TopicPartition, PartitionLog], ...] | None = None
         """All partitions; None: they have changed since that was asked."""
@@ -111,12 +113,13 @@ class Topics:
 
     def _extend(self, log: TopicLog, to: int, backlog: int, now: int) -> None:
         topic = log.topic
-        self._described.clear()
+        changed = partial(self._forget, topic.name)
+        changed()
         self._listed = None
         for number in range(len(log.partitions), to):
             arrivals = arrivals_of(topic, number, to, self._seed, now)
             partition = TopicPartition(topic.name, number)
-            replicas = ReplicaSet(partition, self._place(topic, number), self._described.clear)
+            replicas = ReplicaSet(partition, self._place(topic, number), changed)
             delay = self._replication_us(f"{topic.name}-{number}")
             log.partitions.append(PartitionLog(topic, arrivals, backlog, replicas, delay))
 
@@ -137,9 +140,14 @@ class Topics:
 
     def delete(self, name: str) -> TopicLog:
         """Remove a topic and return it."""
-        self._described.clear()
+        self._forget(name)
         self._listed = None
         return self.logs.pop(name)
+
+    def _forget(self, name: str) -> None:
+        """Discard the descriptions of a topic that changes."""
+        for known in self._described.values():
+            known.pop(name, None)
 
     def find(self, tp: TopicPartition) -> PartitionLog | None:
         """Return the log of a partition, None if there is no such partition."""
@@ -178,8 +186,14 @@ class Topics:
         self, names: tuple[str, ...] | None, broker: int = NO_BROKER
     ) -> tuple[TopicDescription, ...]:
         """Return topics as a metadata response of a broker shows them; None: all."""
-        wanted = sorted(self.logs) if names is None else names
-        return tuple(self._described_by(broker, name) for name in wanted if name in self.logs)
+        known = self._described[broker]
+        wanted = (
+            sorted(self.logs) if names is None else [name for name in names if name in self.logs]
+        )
+        for name in wanted:
+            if name not in known:
+                known[name] = self._describe(self.logs[name], broker)
+        return tuple([known[name] for name in wanted])
 
     def requested(self, request: MetadataRequest) -> tuple[str, ...] | None:
         """Return the names of the topics that a request is for; None: all."""
@@ -187,12 +201,6 @@ class Topics:
             return request.topics
         wanted = frozenset(request.topic_ids)
         return tuple(sorted(name for name, log in self.logs.items() if log.topic_id in wanted))
-
-    def _described_by(self, broker: int, name: str) -> TopicDescription:
-        known = self._described.get((name, broker))
-        if known is None:
-            known = self._described[name, broker] = self._describe(self.logs[name], broker)
-        return known
 
     def _describe(self, log: TopicLog, broker: int) -> TopicDescription:
         racks: tuple[tuple[str, ...], ...] = ()
@@ -209,9 +217,9 @@ class Topics:
         """Return every partition of every topic, in order."""
         if self._listed is None:
             listed = [
-                (TopicPartition(name, number), partition)
-                for name, log in sorted(self.logs.items())
-                for number, partition in enumerate(log.partitions)
+                (partition.replicas.partition, partition)
+                for _, log in sorted(self.logs.items())
+                for partition in log.partitions
             ]
             self._listed = tuple(listed)
         return self._listed

@@ -237,6 +237,15 @@ def test_a_setting_that_makes_a_loop_is_part_of_the_estimate(setting, source):
         refuse_large(scenario, "slow")
 
 
+def test_each_change_of_topics_is_told_to_members_and_coordinators():
+    """Three of them, with 3 members and the cost of 5 more, and a hundredth for each topic there."""
+    new = '[[topic]]\nname = "{}"\npartitions = 1\nrate = "1/s"\ncreated = {}\n'
+    acts = '[[act]]\ncreate_topic = "a"\nat = "1min"\n[[act]]\ndelete_topic = "a"\nat = "2min"\n'
+    scenario = read(more=new.format("a", '"by act"') + new.format("b", '"3min"') + acts)
+
+    assert pytest.approx(3 * 8 + 0.05) == counts(scenario)[Source.TOPICS]
+
+
 def test_automatic_commits_are_no_more_often_than_polls():
     """A member that works all the time polls once a batch, whatever auto.commit.interval.ms is."""
     busy = [
