@@ -26,8 +26,10 @@ def client_matcher(pattern: str) -> Callable[[str], bool]:
     pattern backtracks, and only a few single characters of it may be repeated. Raises ``re.error``
     for a malformed pattern, and :class:`CostlyPatternError`.
     """
-    from protocols.groups.kip848.patterns import matcher  # noqa: PLC0415  only for patterns
+    from emulator.scenario.java_patterns import without_java  # noqa: PLC0415  only for patterns
+    from protocols.groups.kip848.patterns import matcher  # noqa: PLC0415  as above
 
+    pattern = without_java(pattern)
     compiled = re.compile(pattern)
     try:
         return matcher(pattern)

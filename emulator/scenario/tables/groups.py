@@ -146,7 +146,8 @@ class Group(Part):
     processed, or neither (``processed_by_both``, ``processed_by_neither``)."""
 
     pattern: str | None = None
-    """A regular expression for topic names, instead of ``topics``."""
+    """A regular expression for topic names, instead of ``topics``. Where clients match it, Java's
+    properties of characters (``\\p{L}``, ``\\p{Alpha}``) and quotations (``\\Q…\\E``) are read."""
 
     pattern_by: Literal["client", "broker"] = "client"
     """Where the pattern of the group is matched: in each consumer, with the topics of its metadata, or

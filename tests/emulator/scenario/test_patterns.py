@@ -90,6 +90,46 @@ def test_clients_match_whole_names_with_what_re2_lacks(pattern, topic, matches):
     assert matches == client_matcher(pattern)(topic)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [
+        (r"\p{L}+", ["orders", "Bills"]),
+        (r"\p{Lu}\p{IsLl}+", ["Bills"]),
+        (r"[\p{gc=Nd}_]+", ["2026_11"]),
+        (r"[^\p{N}\p{Pd}]+", ["orders", "Bills", "a.b"]),
+        (r"\P{Alpha}+", ["2026_11"]),
+        (r"[]\p{Punct}ab]+", ["a.b"]),
+        (r"\pL\p{Graph}\pL", ["a.b"]),
+        (r"\p{Zs}*|[\p{Space}\P{Print}]+", []),
+        (r"\Qa.b\E|orders[\Q-\E]\Qeu", ["orders-eu", "a.b"]),
+        (r"(?!o)\p{Alnum}+", ["Bills"]),
+        (r"\\Qorders\\E|\[orders&&\]", []),
+    ],
+)
+def test_clients_match_with_the_properties_and_quotations_of_java(pattern, matched):
+    """``java.util.regex.Pattern``, with the characters that names of topics may have."""
+    names = ["orders", "Bills", "orders-eu", "2026_11", "a.b"]
+    assert matched == list(filter(client_matcher(pattern), names))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"\p{IsLatin}+", r"\p{IsLatin} is not supported; allowed are the general categories"),
+        (r"\p{}", r"\p{} is not supported"),
+        (r"\pq", r"\pq is not supported"),
+        ("[a-z[0-9]]+", "[ in a class: Java reads a class within it"),
+        ("[a-z&&[^b]]+", "&& in a class"),
+        ("[[:alpha:]]+", "[ in a class"),
+    ],
+)
+def test_what_java_alone_reads_is_refused_with_what_is_allowed(pattern, reason):
+    """Python and RE2 would read other characters there."""
+    message = refused(f"group[billing].pattern={pattern}", "group[billing].pattern_by=client")
+
+    assert reason in message
+
+
 @pytest.mark.parametrize("column", ["eager", "cooperative", "static"])
 def test_a_comparison_with_the_classic_protocol_lets_clients_match(column):
     """So one word still gives the other protocol."""
