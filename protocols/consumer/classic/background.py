@@ -57,8 +57,6 @@ class BackgroundClient:
         """Create the client of a new process; *limit*: records of one call."""
         self.consumer = consumer
         self.state = turn.initial_state(consumer)
-        if consumer.store is not None and consumer.assigned is not None:
-            consumer.store.assign(consumer.assigned)
         self._limit = limit
         self._created = False
         self._poll_until: int | None = None
@@ -262,8 +260,7 @@ class BackgroundClient:
             if commits.holds_join(state, self.consumer):
                 return Step(replace(commits.queue_join(state), revoking=True))
             state = commits.without_turn_of_join(state)
-        until = now if self._poll_until is None else self._poll_until
-        return turn.join(state, self.consumer, now, until)
+        return turn.join(state, self.consumer, now, poll_until_us=now)  # the poll has its own timer
 
     @staticmethod
     def _prepared(state: ClientState) -> bool:
