@@ -105,7 +105,7 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("never commits a lower offset by itself", lambda p: _yes(on=p.only_forward)),
     (
         "`close()` waits for the fetches in flight (up to `fetch.max.wait.ms`)",
-        lambda p: _yes(on=p.closes_sessions),
+        lambda p: _yes(on=p.awaits_fetches_at_close),
     ),
     ("when its own session expires, the client", lambda p: p.session_end.value),
     (

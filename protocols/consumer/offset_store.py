@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.positions import Positions
 from protocols.messages import OffsetToCommit
 from protocols.messages.records import epoch_at

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.fetch_buffer import Handed
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.offset_store import OffsetStore
 from protocols.machine import Effect, Send, SetTimer
 

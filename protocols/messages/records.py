@@ -148,8 +148,11 @@ class FetchRequest:
     """Request records of partitions that a broker leads (API 1)."""
 
     partitions: tuple[FetchPartition, ...]
-    """All partitions that the client fetches from this broker, in request order; none: it closes the
-    fetch session (epoch -1)."""
+    """All partitions that the client fetches from this broker, in request order."""
+
+    closes_session: bool = False
+    """Whether it ends the fetch session (session epoch -1); it has no partitions, and the broker answers
+    at once."""
 
 
 class FetchedRecords(NamedTuple):

@@ -14,7 +14,8 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation
-from protocols.consumer.fetching import CLOSES_SESSION, Handed
+from protocols.consumer.fetch_buffer import Handed
+from protocols.consumer.fetching import CLOSES_SESSION
 from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step
 from protocols.messages import (
     Disconnected,

@@ -17,7 +17,7 @@ from emulator.world.consumer.policy import Listener, PolicyCommits
 from emulator.world.consumer.shutdown import Shutdown
 from emulator.world.kernel import Rank, order_of
 from protocols.consumer.calls import CommitResult, Failed
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.machine import Call
 
 
@@ -191,7 +191,7 @@ class Application:
         batch = Batch.of(ranges, self._kernel.now)
         self._blueprint.plan(batch)
         if self._blueprint.group.poison:
-            self._process.write_handed(ranges)
+            self._process.write_poison_met(ranges)
         self.batch = batch
         if self._pending_hang_us:
             batch.lengthen(0, self._pending_hang_us)

@@ -13,7 +13,7 @@ from emulator.world.consumer.handling.handler import Ending
 from emulator.world.consumer.interfaces import ConsumerProcess
 from emulator.world.run import Run
 from protocols import facts
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.messages.errors import ErrorCode
 from protocols.values import recorded
 
@@ -127,7 +127,7 @@ class ClientEvents:
         cause = self._causes.removed.get(consumer, self._causes.disturbed.get(consumer))
         self._causes.dropped[consumer] = self._write(dropped, cause)
 
-    def handed(self, process: ConsumerProcess, ranges: Iterable[Handed]) -> None:
+    def poison_met(self, process: ConsumerProcess, ranges: Iterable[Handed]) -> None:
         """Write that work on a poisoned record is about to begin: the root of what follows.
 
         Every consumer that gets the record later is disturbed by the same event.

@@ -17,7 +17,7 @@ from emulator.world.consumer.progress import Progress
 from emulator.world.kernel import Deadlines
 from emulator.world.run import Run
 from protocols.consumer.calls import CommitResult
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.reader import Counts, Notes
 from protocols.machine import Call, Step
 from protocols.messages import Envelope, OffsetToCommit
@@ -266,8 +266,8 @@ class ConsumerProcess(Reader, Protocol):
     def close_client(self) -> None:
         """Call close() on the client."""
 
-    def write_handed(self, ranges: Iterable[Handed]) -> None:
-        """Write that records were handed out, if one of them is poisoned."""
+    def write_poison_met(self, ranges: Iterable[Handed]) -> None:
+        """Write that work on these records begins, if one of them is poisoned."""
 
     def write_listener_call(self, call: ListenerCalled) -> int:
         """Write a listener call; return its event."""

@@ -32,7 +32,7 @@ from emulator.world.router import Router, kind_of
 from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client as ClassicClient
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.open_requests import Renumbered
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
@@ -257,9 +257,9 @@ class Process:
         """The fault that makes its listener throw, if there is one."""
         return self._context.failing.get(self.blueprint.name)
 
-    def write_handed(self, ranges: Iterable[Handed]) -> None:
-        """Write that records were handed out, if one of them is poisoned."""
-        self._context.events.handed(self, ranges)
+    def write_poison_met(self, ranges: Iterable[Handed]) -> None:
+        """Write that work on these records begins, if one of them is poisoned."""
+        self._context.events.poison_met(self, ranges)
 
     def write_listener_call(self, call: ListenerCalled) -> int:
         """Write a listener call; return its event."""

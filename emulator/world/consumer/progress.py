@@ -24,7 +24,7 @@ from emulator.world.cluster.partitions.shown_log import runs_of
 from emulator.world.consumer.epoch import Epoch, Unwritten
 from emulator.world.consumer.handling.handler import Batch, RecordWork
 from emulator.world.run import Recorder
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import Blueprint

@@ -279,7 +279,7 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
                 return Step(state)
             return _close_sessions(state, consumer, state.app, now)
         case Closing(CloseStage.FETCHES, deadline):
-            if consumer.fetcher.in_flight and now < deadline:
+            if consumer.fetcher.in_flight & state.app.sessions and now < deadline:
                 return Step(state)
             return Step(replace(state, app=Closed()), (Return(Closed()),))
         case _:
@@ -291,10 +291,12 @@ def _close_sessions(
 ) -> Step[ClientState]:
     """Close the fetch sessions, and wait for the answers (``Fetcher.maybeCloseFetchSessions``)."""
     deadline = min(app.ends_us, now + consumer.settings.request_timeout_ms * MS)
-    if not consumer.profile.closes_sessions or now >= deadline:
+    if not consumer.profile.awaits_fetches_at_close or now >= deadline:
         return Step(replace(state, app=Closed()), (Return(Closed()),))
-    closing = replace(app, stage=CloseStage.FETCHES, deadline_us=deadline)
-    sends = [Send(*each) for each in consumer.fetcher.close_sessions()]
+    requests = consumer.fetcher.close_sessions(state.metadata.brokers, now)
+    sessions = frozenset(broker for broker, _ in requests)
+    closing = replace(app, stage=CloseStage.FETCHES, deadline_us=deadline, sessions=sessions)
+    sends = [Send(*each) for each in requests]
     step = Step(replace(state, app=closing), (*sends, SetTimer(CLOSE, deadline)))
     return step.then(lambda s: advance_close(s, consumer, now))
 

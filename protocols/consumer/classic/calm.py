@@ -17,7 +17,7 @@ from protocols.consumer.classic.heartbeat import last_tick
 from protocols.consumer.classic.membership import timeout_us
 from protocols.consumer.classic.phases import OUTSIDE, App, CommittingSync, Outside
 from protocols.consumer.classic.state import Api, Beat, ClientState, Consumer, InFlight
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.open_requests import (
     OpenRequest,
     Renumbered,

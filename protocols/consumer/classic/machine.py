@@ -1,17 +1,17 @@
 """The Java consumer's client of the classic protocol (``ClassicKafkaConsumer``).
 
 The control plane is a frozen :class:`~protocols.consumer.classic.state.ClientState`, changed by
-the functions of this package; this class owns the data plane, knows whether poll is waiting,
-and skips the group's part of a poll while the group is calm, which is nearly always.
+the functions of this package; :class:`~protocols.consumer.classic.thread.ApplicationThread` owns the
+data plane, knows whether poll is waiting, and skips the group's part of a poll while the group is calm,
+which is nearly always. This class adds the calls of the application and of the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from assignors.types import TopicPartition
-from protocols.consumer import committing, requests
+from protocols.consumer import committing
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, turn
 from protocols.consumer.classic.async_commits import due_at_poll
@@ -23,31 +23,19 @@ from protocols.consumer.classic.calm import (
     moves_requests,
     relative_state,
 )
-from protocols.consumer.classic.phases import Calling, Closing, CommittingSync
+from protocols.consumer.classic.phases import Calling, Closing, CommittingSync, is_in_close
 from protocols.consumer.classic.responses import pump, respond
-from protocols.consumer.classic.state import ClientState, Consumer
+from protocols.consumer.classic.state import ClientState
+from protocols.consumer.classic.thread import ApplicationThread
 from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.reader import NEVER
-from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step
+from protocols.machine import Call, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
 
-NO_RECORDS = Return(())
 
-
-class Client:
+class Client(ApplicationThread):
     """The client side of the classic protocol for one consumer."""
-
-    def __init__(self, consumer: Consumer) -> None:
-        self.consumer = consumer
-        self.state = turn.initial_state(consumer)
-        self._calm = False
-        self._settled = False
-        """Whether it is calm but for responses that no thread has read yet."""
-
-        self._awaits_round = False
-        self._poll_until: int | None = None
-        self._arrived: list[tuple[int, FetchResponse]] = []
 
     # -- the application's calls ---------------------------------------------------------------
 
@@ -72,6 +60,9 @@ class Client:
     ) -> Step[ClientState]:
         """Close with final commit, listener call and LeaveGroup; ends in ``Return(Closed())``."""
         self._poll_until = None
+        for _, response in self._arrived:
+            self.consumer.fetcher.arrived(response)
+        self._arrived = []
         step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
         return self._call(step, now)
 
@@ -237,11 +228,16 @@ class Client:
         return Step(self.state, effects)
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
-        """Buffer records at once if poll waits for them, else when a thread polls the network."""
+        """Buffer records at once if poll waits for them, else when a thread polls the network.
+
+        close() looks at no records, nor at their errors.
+        """
+        if self._poll_until is None and is_in_close(self.state.app):
+            self.consumer.fetcher.arrived(response)
+            return self._took(Step(self.state), now)
         if self._poll_until is None:
             self._arrived.append((now, response))
-            closing = isinstance(self.state.app, Closing)
-            return self._took(Step(self.state), now) if closing else Step(self.state)
+            return Step(self.state)
         effects = self._become(self._buffer(self.state, response, now))
         if duties.returns_first(self.state, self.consumer, is_calm=self._skips_group(now)):
             return Step(self.state, effects + self._collect(now, self._poll_until))
@@ -250,25 +246,6 @@ class Client:
     def _pumping(self) -> bool:
         """Whether the application thread is inside a call that waits for the network."""
         return self._poll_until is not None or isinstance(self.state.app, (CommittingSync, Closing))
-
-    def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
-        return self._absorb(state, now).then(lambda s: pump(s, self.consumer, now))
-
-    def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
-        """Buffer the fetch responses that arrived by ``until_us``."""
-        step = Step(state)
-        while self._arrived and self._arrived[0][0] <= until_us:
-            _, response = self._arrived.pop(0)
-            step = step.then(partial(self._buffer, response=response, now=until_us))
-        return step
-
-    def _buffer(self, state: ClientState, response: FetchResponse, now: int) -> Step[ClientState]:
-        """Buffer the records of a response; after an error the next turn checks the positions."""
-        failed = self.consumer.fetcher.arrived(response)
-        if not failed:
-            return Step(state)
-        self._calm = self._settled = False
-        return requests.on_fetch_failed(state, self.consumer, failed, now)
 
     # -- timers ----------------------------------------------------------------------------------
 
@@ -281,118 +258,6 @@ class Client:
         if not turn.is_awaited(self.state, timer, now):
             return Step(self.state, self._become(turn.rearmed(self.state, timer)))
         return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
-
-    # -- the poll loop ---
-
-    def _turn(self, now: int) -> tuple[Effect, ...]:
-        """Run the poll loop until poll returns, waits, or makes a listener call."""
-        until = self._poll_until
-        assert until is not None
-        duties.begin_turn(self.state, self.consumer, now)
-        if self._skips_group(now):
-            return self._collect(now, until)
-        return self._group_turn(now, until) + self._after_group(now)
-
-    def _after_group(self, now: int) -> tuple[Effect, ...]:
-        """Return records, or wait, after the group's part of a turn."""
-        until = self._poll_until
-        if until is None:
-            return ()
-        collects = now >= until or duties.may_collect(self.state, self.consumer)
-        return self._collect(now, until) if collects else (SetTimer(POLL, until),)
-
-    def _skips_group(self, now: int) -> bool:
-        """Return whether the group's part of a turn would do nothing."""
-        if self._calm:
-            return now < duties.due_us(self.state, self.consumer)
-        awaits = self._awaits_round and not self._arrived
-        return awaits and now < duties.round_due_us(self.state, self.consumer)
-
-    def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
-        if self._skips_group(now):
-            return ()
-        effects = self._become(self._absorb(self.state, now))
-        step = turn.take_turn(self.state, self.consumer, now, until)
-        if turn.interrupted(step):
-            self._poll_until = None
-        return effects + self._become(step)
-
-    def _collect(self, now: int, until: int) -> tuple[Effect, ...]:
-        """Return records if there are any, else wait for the network."""
-        fetcher, beat = self.consumer.fetcher, self.state.beat
-        effects: tuple[Effect, ...] = ()
-        if self._arrived and beat is not None:
-            tick = heartbeat.last_tick(beat, self.consumer, now)
-            effects = self._become(self._absorb(self.state, tick))
-        handed = fetcher.collect(self.consumer.settings.max_poll_records)
-        if not handed and (self._arrived or self.state.inbox):
-            effects += self._become(self._pump_once(self.state, now))
-            if effects or not self._calm:
-                return effects + self._again(now)
-            handed = fetcher.collect(self.consumer.settings.max_poll_records)
-        if not handed and self.state.reads.out_of_range:
-            thrown = self._become(requests.throw_out_of_range(self.state, self.consumer))
-            if thrown:
-                self._poll_until = None
-                return effects + thrown
-        requests_now = fetcher.requests(now)
-        sends = effects + tuple([Send(*each) for each in requests_now]) if requests_now else effects
-        if handed:
-            self._poll_until = None
-            self.consumer.clock.leave(now, leaves_unread=bool(self._arrived))
-            return (*sends, Return(handed))
-        if now >= until:
-            self._poll_until = None
-            return (*sends, NO_RECORDS)
-        ready = fetcher.next_ready_us(now)
-        until = until if ready is None else min(until, ready)
-        self.consumer.clock.wait(now)
-        until = duties.wait_until_us(self.state, self.consumer, until, is_calm=self._calm)
-        return (*sends, SetTimer(POLL, until))
-
-    def _again(self, now: int) -> tuple[Effect, ...]:
-        """Run the poll loop once more, because a response changed the state."""
-        return () if self._poll_until is None else self._turn(now)
-
-    # -- applying a step -------------------------------------------------------------------------
-
-    def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
-        """Apply a step and continue the call that waits."""
-        effects = self._become(step)
-        if Return in map(type, effects):
-            self._poll_until = None
-        elif self._poll_until is not None:
-            effects += self._turn(now)
-        else:
-            if isinstance(self.state.app, CommittingSync):
-                after = application.advance_commit_sync(self.state, self.consumer, now)
-                effects += self._become(after)
-            if isinstance(self.state.app, Closing):
-                while self._arrived:  # close() looks at no records, nor at their errors
-                    self.consumer.fetcher.arrived(self._arrived.pop(0)[1])
-                effects += self._become(application.advance_close(self.state, self.consumer, now))
-        return Step(self.state, effects)
-
-    def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
-        """Store the state of a step; update the data plane if the assignment changed.
-
-        A client that has become calm retries nothing.
-        """
-        before, after = self.state, step.state
-        if after is before:
-            return step.effects
-        self.state = after
-        fetcher = self.consumer.fetcher
-        if after.assignment is not before.assignment:
-            fetcher.assign(after.assignment)
-            fetcher.pending = frozenset()
-        fetcher.revoking = after.revoking or duties.holds_records(after, self.consumer)
-        self._settled = duties.settled(after, self.consumer)
-        was_calm, self._calm = self._calm, self._settled and not duties.has_responses(after)
-        self._awaits_round = duties.awaits_round(after, self.consumer)
-        if self._calm and not was_calm:
-            return (*step.effects, CancelTimer(membership.RETRY))
-        return step.effects
 
     def check(self) -> None:
         """Assert the invariants (in tests, and in debug runs of the world)."""

@@ -163,5 +163,21 @@ class Closing:
     ends_us: int
     """When the whole call has to end."""
 
+    sessions: frozenset[int] = frozenset()
+    """The brokers that have to answer that a fetch session has ended."""
+
 
 App = Outside | Calling | CommittingSync | Closing | Closed
+
+
+def is_in_close(app: App) -> bool:
+    """Return whether close() runs, also while it commits or calls the listener."""
+    match app:
+        case Closing():
+            return True
+        case Calling(closing=closing):
+            return closing is not None
+        case CommittingSync(outer=outer):
+            return is_in_close(outer)
+        case _:
+            return False

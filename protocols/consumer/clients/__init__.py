@@ -183,9 +183,10 @@ class ClientProfile:
     calls_at_end: bool = True
     """Whether ``close()`` and ``unsubscribe()`` call the revoke listener."""
 
-    closes_sessions: bool = False
-    """Whether ``close()`` closes the fetch sessions and waits for the answers: a broker answers a fetch in
-    flight first, after up to ``fetch.max.wait.ms``."""
+    awaits_fetches_at_close: bool = False
+    """Whether ``close()`` ends the fetch sessions over the connections of the fetches and waits for the
+    answers: a broker answers a fetch in flight first, after up to ``fetch.max.wait.ms``. franz-go cancels
+    its fetches, which breaks their connections, and ends the sessions over new ones: it waits for none."""
 
     unclosed: frozenset[ErrorCode] = frozenset()
     """Fatal errors after which ``close()`` only returns them: no commit, no call, no LeaveGroup."""
@@ -310,7 +311,7 @@ JAVA = ClientProfile(
     listener=Runs.IN_POLL,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
-    closes_sessions=True,
+    awaits_fetches_at_close=True,
     reads={"poll": Amount.SETTING},
     protocols=("classic", "consumer"),
     assignors={

@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.fetch_buffer import Handed, in_record_order
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import queue
 from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, Progress, Slot
@@ -26,7 +27,6 @@ from protocols.consumer.kip848.threads import (
     Unsubscribing,
 )
 from protocols.consumer.reader import MS, turn_interval_us
-from protocols.consumer.record_order import in_record_order
 from protocols.machine import Call, Return, Step
 from protocols.values import replace
 

@@ -55,6 +55,8 @@ from protocols.values import replace
 FETCH: Final = "fetch"
 """Timer: a broker may be fetched from again."""
 
+_TIMERS: Final = background.TIMERS | commits.TIMERS | closing.TIMERS
+
 _ALWAYS: Final = Slot(0, 0, Progress.TAKEN)
 """Positions are updated at any time here, as for a poll event that never completes."""
 
@@ -162,8 +164,7 @@ class BackgroundClient:
             return self._took(self._take_events(now), now)
         if timer in (POLL, AUTO_COMMIT, FETCH):
             return self._took(Step(self.state), now)
-        timers = closing.TIMERS if timer in closing.TIMERS else background.TIMERS
-        return self._took(timers[timer](self.state, self.consumer, now), now)
+        return self._took(_TIMERS[timer](self.state, self.consumer, now), now)
 
     def _take_events(self, now: int) -> Step[ClientState]:
         events = self.state.events

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from protocols.consumer import metadata
-from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.fetch_buffer import Handed
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.application import POLL, Wait
 from protocols.consumer.kip848.background import WOKEN
 from protocols.consumer.kip848.requests import BACKGROUND

@@ -133,9 +133,10 @@ def _close_sessions(
 
     The background thread ends after its last requests (``ConsumerNetworkThread.cleanup``).
     """
-    if not consumer.profile.closes_sessions or now >= closing.deadline_us:
+    if not consumer.profile.awaits_fetches_at_close or now >= closing.deadline_us:
         return Step(replace(state, app=Closed()), (Return(Closed()),))
-    sends = [Send(*each) for each in consumer.fetcher.close_sessions()]
+    requests = consumer.fetcher.close_sessions(state.metadata.brokers, now)
+    sends = [Send(*each) for each in requests]
     ending = _close_at(state, closing, CloseStage.REQUESTS)
     return Step(ending, tuple(sends)).then(lambda s: advance_close(s, consumer, now))
 
@@ -173,7 +174,6 @@ def _unsubscribing(
 
 
 TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
-    commits.COMMIT_SYNC: commits.on_commit_sync_timeout,
     CLOSE: advance_close,
 }
-"""Timers of the application thread in a waiting call; the machine handles those of poll itself."""
+"""The timers of the application thread in close() and unsubscribe()."""

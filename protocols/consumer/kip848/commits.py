@@ -6,6 +6,7 @@ of that time; until then, and before a retry, it waits in ``commits``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from protocols.consumer import metadata
@@ -363,3 +364,9 @@ def exception_for(error: ErrorCode) -> ExceptionName:
             return ExceptionName.TIMEOUT
         case _:
             return ExceptionName.KAFKA
+
+
+TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    COMMIT_SYNC: on_commit_sync_timeout,
+}
+"""The timer of the application thread in commitSync."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.committing import GivenOffsets, given_offsets
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.kip848 import application, background, closing, commits, membership
 from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
 from protocols.consumer.kip848.calm import CalmPoll, quiet_until
@@ -41,6 +41,9 @@ Records = tuple[Handed, ...]
 """The result of poll: ranges of records, in the order in which the application gets them."""
 
 Effects = tuple[Effect, ...]
+
+_CALL_TIMERS = commits.TIMERS | closing.TIMERS
+"""Timers of the application thread in a waiting call; the client handles those of poll itself."""
 
 
 class Client:
@@ -299,8 +302,8 @@ class Client:
             is_over = timer != POLL or self._wait is Wait.RECORDS
             effects = self._turn(now) if is_over else ()
             return Step(self.state, effects)
-        if timer in closing.TIMERS:
-            return self._took(closing.TIMERS[timer](self.state, self.consumer, now), now)
+        if timer in _CALL_TIMERS:
+            return self._took(_CALL_TIMERS[timer](self.state, self.consumer, now), now)
         self._catch_up(now)
         if timer == BACKGROUND:
             effects = self._take_events(now)

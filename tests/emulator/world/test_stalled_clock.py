@@ -9,7 +9,7 @@ from emulator.world import kernel as kernels
 from emulator.world.consumer.application import Application
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.stalled_clock import StalledClockError
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.machine import Return, Step
 
 ENDLESS = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assignors.types import TopicPartition
-from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.fetch_buffer import Handed, in_record_order
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import Phase
-from protocols.consumer.record_order import in_record_order
 from protocols.messages import (
     FetchedRecords,
     FetchResponse,

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
-from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.fetch_buffer import Handed
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.positions import Phase
 from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
 

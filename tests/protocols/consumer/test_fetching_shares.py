@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from assignors.types import TopicPartition
-from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.fetch_buffer import Handed
+from protocols.consumer.fetching import Fetcher
 from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
 
 ZERO, ONE, TWO = (TopicPartition("t", number) for number in range(3))

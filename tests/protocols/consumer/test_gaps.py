@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
-from protocols.consumer.fetching import Fetcher, Handed
+from protocols.consumer.fetch_buffer import Handed, in_record_order
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.application import Taking
-from protocols.consumer.record_order import in_record_order
 from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
 from protocols.messages.records import Gaps
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.events import DuplicateDelivered
 from emulator.world.consumer.handling.seen_set import Deliveries, SeenSet
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition

@@ -20,7 +20,7 @@ from emulator.world.consumer import seeking
 from emulator.world.consumer.handling.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.kernel import Rank
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 
 if TYPE_CHECKING:
     from emulator.world.consumer.handling.poison import Rule

@@ -13,7 +13,7 @@ from assignors.types import TopicPartition
 from emulator.world.consumer.epoch import Epoch
 from emulator.world.consumer.handling.handler import RecordWork
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 
 
 class Job:
@@ -43,10 +43,10 @@ class Frontier:
         self._acknowledged: dict[TopicPartition, int] = {}
         self.unfinished: Counter[TopicPartition] = Counter()
 
-    def write_begun(self, job: Job) -> None:
+    def write_poison_met(self, job: Job) -> None:
         """Write that work on a record begins, if it is poisoned."""
         if self._process.blueprint.poison is not None:
-            self._process.write_handed((Handed(job.partition, job.offset, job.offset + 1),))
+            self._process.write_poison_met((Handed(job.partition, job.offset, job.offset + 1),))
 
     def count(self, job: Job, *, skipped: bool) -> None:
         """Count a record as processed, and as ready to be committed if it still belongs to it."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
 from emulator.world.draws import Sampler, sampler, stream_key
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 
 if TYPE_CHECKING:
     from emulator.scenario.model import Distribution, Group

@@ -12,7 +12,7 @@ from assignors.types import TopicPartition
 from emulator.scenario.model import Group, Poison
 from emulator.scenario.tables.handlers import KEYS
 from emulator.world.draws import draw, stream_key
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 
 Matches = Callable[[int], bool]
 

@@ -17,7 +17,7 @@ from emulator.world.consumer.handling.frontier import Frontier, Job
 from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess, RecordHandler
 from emulator.world.draws import draw, stream_key
 from emulator.world.kernel import Rank, Then
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.machine import Call
 
 
@@ -154,7 +154,7 @@ class Workers:
                 return
             job.began_us = self._kernel.now
             self._running[job] = None
-            self._frontier.write_begun(job)
+            self._frontier.write_poison_met(job)
             work_us = self._blueprint.work_us(job.partition, job.offset) + self._hang_us
             self._hang_us = 0
             self._end_at(job, job.began_us + work_us)

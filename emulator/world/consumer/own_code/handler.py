@@ -43,7 +43,7 @@ from emulator.world.consumer.own_code.consumer import Consumer
 from emulator.world.consumer.own_code.failures import OwnFailures
 from emulator.world.consumer.own_code.script import Guard, Script
 from emulator.world.kernel import Rank, Then
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.machine import Call
 
 Result = Callable[[object], None]
@@ -198,18 +198,20 @@ class OwnCode:
             self._after_record(go_on)
 
     def _work(self, record: Record, ms: float | None, then: Callable[[Job], None]) -> None:
-        """Begin a record, and continue when its time is over."""
+        """Begin a record, and continue when its time is over; None: its time by the scenario.
+
+        The scenario's rules may lengthen it, as those of a poisoned record do.
+        """
         job = self._job_of(record)
         job.began_us = self._kernel.now
         self._running[job] = None
-        work_us = self._work_us(job) if ms is None else us_of(ms)
+        if ms is None:
+            self._frontier.write_poison_met(job)
+            work_us = self._process.blueprint.work_us(job.partition, job.offset)
+        else:
+            work_us = us_of(ms)
         hang_us, self._hang_us = self._hang_us, 0
         self._later(work_us + hang_us, lambda: then(job))
-
-    def _work_us(self, job: Job) -> int:
-        """Return the time of a record by the scenario, whose rules may lengthen it."""
-        self._frontier.write_begun(job)
-        return self._process.blueprint.work_us(job.partition, job.offset)
 
     def _job_of(self, record: Record) -> Job:
         """Take a record that is in hand and was not begun."""

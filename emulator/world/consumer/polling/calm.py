@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assignors.types import TopicPartition
     from emulator.world.consumer.polling.calm_fetches import CalmFetches
     from emulator.world.consumer.polling.fetch_in_flight import Ahead
-    from emulator.world.consumer.polling.laps import Lap, Point, Way
+    from emulator.world.consumer.polling.laps import Lap, Point, Skip
     from protocols.consumer.classic.calm import CalmPoll
 
 
@@ -131,8 +131,8 @@ class Cycles:
         lap = self._lap
         self._begins(batch.begin_us - (0 if lap is None else lap.offset_us(number)))
         if lap is not None:
-            way = lap.way(number, most_us)
-            return None if way is None else self._go(calm, batch, lap, way)
+            skip = lap.skip(number, most_us)
+            return None if skip is None else self._go(calm, batch, lap, skip)
         times = most_us // self._cycle.period_us
         return self._later(calm, batch, self._cycle, times) if times > 0 else None
 
@@ -235,33 +235,33 @@ class Cycles:
             noted=calm.clock.counts,
         )
 
-    def _go(self, calm: CalmPoll, batch: Batch, lap: Lap, way: Way) -> Batch | None:
+    def _go(self, calm: CalmPoll, batch: Batch, lap: Lap, skip: Skip) -> Batch | None:
         """Go on to another batch of the period, unless the records to come are others then."""
-        now, end = batch.begin_us, lap.end(way)
-        at_us = now + lap.length_us(way)
-        if not self._go_fetches(lap, way, at_us):
+        now, end = batch.begin_us, lap.end(skip)
+        at_us = now + lap.length_us(skip)
+        if not self._go_fetches(lap, skip, at_us):
             return None
         positions = self._fetches.positions()
         later_us = at_us - end.at_us
         further = {tp: at - end.positions[tp] for tp, at in positions.items()}
         later = end.batch(later_us, further)
-        self._finished.skip(lap.first_us(way, now), later, positions)
-        lap.repeat(way, calm.clock, now)
+        self._finished.skip(lap.first_us(skip, now), later, positions)
+        lap.repeat(skip, calm.clock, now)
         calm.unread = end.unread
         calm.move(later_us, further, polled_us=end.polled_us + later_us)
         return later
 
-    def _go_fetches(self, lap: Lap, way: Way, at_us: int) -> bool:
-        """Move all fetches to where a way leads at that time; False, and nothing done: others come then."""
-        records, fetches = lap.records(way), self._fetches
-        if way.begin == way.end:
-            return fetches.move(lap.length_us(way), records, lap.fetches(way))
-        saved = lap.end(way).fetches
+    def _go_fetches(self, lap: Lap, skip: Skip, at_us: int) -> bool:
+        """Move all fetches behind what is skipped; False, and nothing done: other records come then."""
+        records, fetches = lap.records(skip), self._fetches
+        if skip.begin == skip.end:
+            return fetches.move(lap.length_us(skip), records, lap.fetches(skip))
+        saved = lap.end(skip).fetches
         positions = {tp: at + records[tp] for tp, at in fetches.positions().items()}
         if not fetches.comes_to(saved, at_us, positions):
             return False
         fetches.restore(saved, at_us, positions)
-        fetches.count(lap.fetches(way))
+        fetches.count(lap.fetches(skip))
         return True
 
     def _search(self, calm: CalmPoll, batch: Batch) -> None:

@@ -74,6 +74,17 @@ def _enough_us(log: ShownLog, offset: int, min_bytes: int) -> int:
     return log.visible_us(offset_after(log, offset, more))
 
 
+def visible_us(want: Want, broker: int, min_bytes: int, now: int) -> int:
+    """Return from when on a broker has enough of one partition to answer, or an error."""
+    log = want.log
+    if log is None or log.replicas.refusal(broker, want.epoch):
+        return AT_ONCE
+    if not log.start <= want.offset <= log.end(now):
+        return AT_ONCE
+    want.look_ahead(min_bytes)
+    return want.when_us
+
+
 class SavedFetch(NamedTuple):
     """A fetch, and its session: partition, offset, epoch, and when that can be answered."""
 
@@ -96,6 +107,7 @@ class FetchInFlight:
         "arrives_us",
         "asked_us",
         "broker",
+        "closed_us",
         "live",
         "process",
         "ready_us",
@@ -125,6 +137,9 @@ class FetchInFlight:
         self.asked_us = 0
         self.ready_us = NEVER
         self.arrives_us = NEVER
+        self.closed_us = 0
+        """When the broker has the request that ends the session, if one was sent behind the fetch."""
+
         self.live = True
         """Its answer arrives as an event; else the process's poll loop looks for it."""
 
@@ -133,6 +148,15 @@ class FetchInFlight:
         out = self._out
         self.asked_us = now + (out if type(out) is int else out(now))  # type: ignore[operator]
         self.plan(self.asked_us)
+
+    def send_close(self, now: int) -> None:
+        """Send the request that ends the session now, behind the fetch.
+
+        The broker reads it after it has answered the fetch; both answers count as one, the last one,
+        because a consumer that closes reads no records.
+        """
+        out = self._out
+        self.closed_us = now + (out if type(out) is int else out(now))  # type: ignore[operator]
 
     def plan(self, earliest: int) -> None:
         """Work out when the broker can answer, not before ``earliest``, and when that arrives."""

@@ -19,6 +19,7 @@ from emulator.world.consumer.polling.fetch_in_flight import (
     Reader,
     Want,
     comes_again,
+    visible_us,
 )
 from emulator.world.kernel import Rank
 from emulator.world.network import Way, broker_name, broker_party
@@ -59,27 +60,29 @@ class Fetches:
         """Of fetches in flight, for the trace of a run."""
 
     def send(self, process: Reader, broker: int, request: FetchRequest) -> None:
-        """Take a fetch on its way to ``broker``; without partitions it closes the session."""
-        waits = bool(request.partitions)
-        if not waits and broker in self.of(process):
-            return  # its answer comes right behind that of the fetch in flight
+        """Take a fetch on its way to ``broker``."""
+        now = self._run.kernel.now
+        if request.closes_session and broker in self.of(process):
+            fetch = self.of(process)[broker]
+            fetch.send_close(now)
+            self._plan(fetch, now)
+            return
         sessions = self._sessions.setdefault(process.name, {})
         session = sessions.get(broker)
         if session is None:
             session = sessions[broker] = FetchSession()
         settings = process.blueprint.settings
-        now = self._run.kernel.now
 
         def keep(want: Want | None, part: FetchPartition) -> Want:
             log = self._shown_to(process, broker, part.partition)
             if want is None or want.offset != part.offset or want.log is not log:
                 want = Want(part.partition, part.offset, log)
             want.epoch = part.current_leader_epoch
-            want.when_us = _visible_us(want, broker, settings.fetch_min_bytes, now)
+            want.when_us = visible_us(want, broker, settings.fetch_min_bytes, now)
             return want
 
         session.renew(request.partitions, keep)
-        ways = self._ways(process, broker)
+        waits, ways = not request.closes_session, self._ways(process, broker)
         fetch = FetchInFlight(process, broker, session, *ways, waits=waits)
         fetch.send(now)
         if self._run.replay.fetched is not None:
@@ -317,12 +320,12 @@ class Fetches:
                 least = fetch.process.blueprint.settings.fetch_min_bytes
                 for want in fetch.wants.cached.values():
                     want.log = self._shown_to(fetch.process, fetch.broker, want.partition)
-                    want.when_us = _visible_us(want, fetch.broker, least, now)
+                    want.when_us = visible_us(want, fetch.broker, least, now)
                 if fetch.ready_us > now:
                     self._plan(fetch, now)
 
     def _plan(self, fetch: FetchInFlight, now: int) -> None:
-        fetch.plan(max(fetch.asked_us, now))
+        fetch.plan(max(fetch.asked_us, fetch.closed_us, now))
         self._hold(fetch)
         self._await(fetch)
 
@@ -341,7 +344,7 @@ class Fetches:
                 want = fetch.wants.cached.get(tp)
                 if want is not None and want.reads(log) and fetch.ready_us > now:
                     least = fetch.process.blueprint.settings.fetch_min_bytes
-                    want.when_us = _visible_us(want, fetch.broker, least, now)
+                    want.when_us = visible_us(want, fetch.broker, least, now)
                     self._plan(fetch, now)
 
     def overtaken(self) -> bool:
@@ -374,17 +377,6 @@ class Fetches:
     def drop(self, process: Reader, broker: int) -> None:
         """Forget the fetch of one process to one broker."""
         self.of(process).pop(broker, None)
-
-
-def _visible_us(want: Want, broker: int, min_bytes: int, now: int) -> int:
-    """Return from when on a broker has enough of one partition to answer, or an error."""
-    log = want.log
-    if log is None or log.replicas.refusal(broker, want.epoch):
-        return AT_ONCE
-    if not log.start <= want.offset <= log.end(now):
-        return AT_ONCE
-    want.look_ahead(min_bytes)
-    return want.when_us
 
 
 def _refused(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from emulator.world.consumer.handling.handler import Batch
 from emulator.world.consumer.interfaces import Cycle, State
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.reader import Counts, Notes
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ class Point(NamedTuple):
         return Batch.of(tuple(ranges), self.at_us + later_us)
 
 
-class Way(NamedTuple):
-    """The way from one batch of a period to another, so many beginnings of the period later."""
+class Skip(NamedTuple):
+    """What is skipped: from one batch of a period up to another, that so many periods later."""
 
     begin: int
     end: int
-    turns: int
+    periods: int
 
 
 class Lap:
@@ -130,45 +130,45 @@ class Lap:
         """Return when a batch begins in the period."""
         return self._offsets[number]
 
-    def way(self, begin: int, most_us: int) -> Way | None:
-        """Return a way from a batch on that takes no longer; None: all are too short."""
+    def skip(self, begin: int, most_us: int) -> Skip | None:
+        """Return what can be skipped from a batch on in that time; None: it is too short."""
         if most_us <= 0:
             return None
-        turns, left_us = divmod(self._offsets[begin] + most_us, self._cycle.period_us)
-        way = Way(begin, bisect_right(self._offsets, left_us) - 1, turns)
-        if self.batches(way) % len(self._points) < FEWEST:
-            way = Way(begin, begin, most_us // self._cycle.period_us)
-        return way if self.batches(way) else None
+        periods, left_us = divmod(self._offsets[begin] + most_us, self._cycle.period_us)
+        skip = Skip(begin, bisect_right(self._offsets, left_us) - 1, periods)
+        if self.batches(skip) % len(self._points) < FEWEST:
+            skip = Skip(begin, begin, most_us // self._cycle.period_us)
+        return skip if self.batches(skip) else None
 
-    def batches(self, way: Way) -> int:
-        """Return how many batches begin on a way."""
-        return way.turns * len(self._points) + way.end - way.begin
+    def batches(self, skip: Skip) -> int:
+        """Return how many batches are skipped."""
+        return skip.periods * len(self._points) + skip.end - skip.begin
 
-    def end(self, way: Way) -> Point:
-        """Return the batch to which a way leads."""
-        return self._points[way.end]
+    def end(self, skip: Skip) -> Point:
+        """Return the batch behind what is skipped."""
+        return self._points[skip.end]
 
-    def length_us(self, way: Way) -> int:
-        """Return how long a way takes."""
-        turns_us = way.turns * self._cycle.period_us
-        return turns_us + self._offsets[way.end] - self._offsets[way.begin]
+    def length_us(self, skip: Skip) -> int:
+        """Return the time that is skipped."""
+        periods_us = skip.periods * self._cycle.period_us
+        return periods_us + self._offsets[skip.end] - self._offsets[skip.begin]
 
-    def records(self, way: Way) -> dict[TopicPartition, int]:
-        """Return how far a way moves each position."""
-        begin, every = self._points[way.begin].positions, self._cycle.records
+    def records(self, skip: Skip) -> dict[TopicPartition, int]:
+        """Return the number of records of each partition that are skipped."""
+        begin, every = self._points[skip.begin].positions, self._cycle.records
         return {
-            tp: way.turns * every.get(tp, 0) + at - begin[tp]
-            for tp, at in self._points[way.end].positions.items()
+            tp: skip.periods * every.get(tp, 0) + at - begin[tp]
+            for tp, at in self._points[skip.end].positions.items()
         }
 
-    def fetches(self, way: Way) -> int:
-        """Return how many fetches are sent on a way."""
-        behind = self._points[way.end].sent - self._points[way.begin].sent
-        return way.turns * self._cycle.fetches + behind
+    def fetches(self, skip: Skip) -> int:
+        """Return the number of fetches that are skipped."""
+        behind = self._points[skip.end].sent - self._points[skip.begin].sent
+        return skip.periods * self._cycle.fetches + behind
 
-    def first_us(self, way: Way, now: int) -> dict[TopicPartition, int]:
-        """Return when the first batch with records of each partition begins on a way from *now* on."""
-        key = way.begin, min(self.batches(way), len(self._points))
+    def first_us(self, skip: Skip, now: int) -> dict[TopicPartition, int]:
+        """Return when the first batch with records of each partition begins, if it is skipped from *now* on."""
+        key = skip.begin, min(self.batches(skip), len(self._points))
         firsts = self._firsts.get(key)
         if firsts is None:
             firsts = self._firsts[key] = self._first(*key)
@@ -181,16 +181,16 @@ class Lap:
                 found.setdefault(tp, later_us)
         return list(found.items())
 
-    def repeat(self, way: Way, clock: PollClock, now: int) -> None:
-        """Note what is collected on a way from *now* on, if that is collected."""
+    def repeat(self, skip: Skip, clock: PollClock, now: int) -> None:
+        """Note what is collected of the polls that are skipped from *now* on, if that is collected."""
         if clock.waits is None:
             return
-        whole, rest = divmod(self.batches(way), len(self._points))
+        whole, rest = divmod(self.batches(skip), len(self._points))
         period_us = self._cycle.period_us
         if whole:
-            clock.repeat(self._noted(way.begin, len(self._points)), now, period_us, whole)
+            clock.repeat(self._noted(skip.begin, len(self._points)), now, period_us, whole)
         if rest:
-            clock.repeat(self._noted(way.begin, rest), now + whole * period_us, 1, 1)
+            clock.repeat(self._noted(skip.begin, rest), now + whole * period_us, 1, 1)
 
     def _noted(self, begin: int, batches: int) -> Notes:
         """Return what is collected while some batches follow each other."""
@@ -206,5 +206,5 @@ class Lap:
         """Yield the numbers of batches that follow each other, and how much later each begins."""
         count, begin_us = len(self._points), self._offsets[begin]
         for number in range(begin, begin + batches):
-            turns, place = divmod(number, count)
-            yield place, turns * self._cycle.period_us + self._offsets[place] - begin_us
+            periods, place = divmod(number, count)
+            yield place, periods * self._cycle.period_us + self._offsets[place] - begin_us

@@ -38,7 +38,7 @@ from emulator.world.consumer.polling.folded_time import Live
 from emulator.world.consumer.polling.live_reasons import why_live
 from emulator.world.kernel import Moment, Rank, order_of
 from protocols.consumer.classic.machine import Client
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.machine import Step
 from protocols.messages import Envelope
 

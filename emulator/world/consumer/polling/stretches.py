@@ -17,7 +17,7 @@ from assignors.values import dataclass
 from emulator.scenario.estimates import periods
 from emulator.world.consumer.handling.handler import Batch, Unreported
 from emulator.world.consumer.polling.exchanges import ALL, ARRIVAL
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.kip848.machine import Client
 
 if TYPE_CHECKING:

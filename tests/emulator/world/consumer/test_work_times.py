@@ -9,7 +9,7 @@ import pytest
 from assignors.types import TopicPartition
 from emulator.events import ConsumerStopped, FaultBegan, NotProcessed, PartlyProcessed, Processed
 from emulator.world.consumer.handling.handler import Batch
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 
 from ..stage import SECOND, staged
 

@@ -98,6 +98,18 @@ def test_a_closed_process_ends_when_its_fetches_are_answered(protocol, wait_ms):
     assert 300 < took_ms < wait_ms + 20
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("at_ms", range(15_000, 16_000, 150))
+def test_the_last_request_of_a_close_is_answered_after_a_round_trip(protocol, at_ms):
+    """It may meet an answer that is on its way; the final commit and the leaving come before it."""
+    far = 'network = { latency = "100ms" }\n' + QUIET.format(protocol=protocol, wait_ms=800)
+    run = emulator.run(emulator.loads(far.replace("15050ms", f"{at_ms}ms")))
+    seen = Seen(run)
+    took_ms = (seen.only(ConsumerStopped, consumer="g-1").at_us - seen.began_us("x")) / 1_000
+
+    assert 600 <= took_ms < 1_600
+
+
 def test_a_close_in_mid_batch_finishes_the_current_record_only():
     """The rest of the poll is committed and never processed: lost."""
     backlog = "partitions = 6\nbacklog = 50"

@@ -281,7 +281,7 @@ PLANTED = (
     Planted(f"{IN_FLIGHT}.move", "want.offset += records.get(tp, 0)", "pass", "automatic commits"),
     Planted(f"{IN_FLIGHT}.move", "self.asked_us += later_us", "", 260),
     Planted(
-        "protocols.consumer.fetching:Fetcher.move",
+        "protocols.consumer.fetch_buffer:FetchBuffer.move",
         "completed.position += count",
         "pass",
         "polls that leave records in the buffer",

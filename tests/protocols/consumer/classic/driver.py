@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from protocols.consumer.classic.state import Membership
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.messages import (
     EpochEndOffset,
     EpochStart,

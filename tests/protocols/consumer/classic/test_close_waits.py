@@ -165,13 +165,13 @@ def test_a_failed_lookup_ends_the_wait_for_commits():
 # -- fetches in flight -----------------------------------------------------------------------------
 
 
-def leaving(**settings) -> ClientDriver:
+def leaving(close_ms: int = 1_000, **settings) -> ClientDriver:
     """Return a member that has left in close(), and whose broker has a fetch of it."""
     driver = manual_member(**settings)
     driver.poll()
     assert driver.pending(FetchRequest)
     driver.deaf.add(FetchRequest)
-    driver.close(1_000)
+    driver.close(close_ms)
     assert CLOSES_SESSION not in [sent.message for sent in driver.history]
     left(driver)
     return driver
@@ -187,10 +187,50 @@ def test_the_fetch_sessions_are_closed_after_leaving_and_their_end_is_waited_for
     assert closed(driver)
 
 
+def test_an_answer_that_was_not_read_before_close_is_not_that_of_the_closed_session():
+    """It came while the application worked; without a group the sessions are closed at once."""
+    driver = ClientDriver(assigned=parts(0), enable_auto_commit=False)
+    driver.client.consumer.positions.seek(parts(0)[0], 0)
+    driver.poll_until(FetchRequest)
+    driver.deaf.add(FetchRequest)
+    driver.answer(FetchRequest, FetchResponse(BROKER, ()))
+    driver.close()
+    assert not closed(driver)
+
+    driver.answer(FetchRequest, FetchResponse(BROKER, ()))
+    assert closed(driver)
+
+
+def test_an_answer_during_the_last_listener_call_is_not_that_of_the_closed_session():
+    """No thread reads it before the call has ended."""
+    driver = manual_member(group_instance_id="i")
+    driver.poll()
+    driver.deaf.add(FetchRequest)
+    driver.hold_calls = True
+    driver.close()
+    driver.answer(FetchRequest, FetchResponse(BROKER, ()))
+    driver.end_call()
+    assert [CLOSES_SESSION] == [sent.message for sent in driver.pending(FetchRequest)]
+    assert not closed(driver)
+
+    driver.answer(FetchRequest, FetchResponse(BROKER, ()))
+    assert closed(driver)
+
+
 def test_fetches_are_waited_for_no_longer_than_the_timeout():
     """A broker that does not answer holds close() until then."""
     driver = leaving()
     driver.advance(999)
+    assert not closed(driver)
+
+    driver.advance(1)
+    assert closed(driver)
+
+
+def test_fetches_are_waited_for_no_longer_than_a_request():
+    """Their request.timeout.ms counts from the end of the wait for the group."""
+    driver = leaving(close_ms=60_000, request_timeout_ms=5_000)
+    driver.advance(4_999)
     assert not closed(driver)
 
     driver.advance(1)
@@ -205,13 +245,45 @@ def test_a_lost_connection_ends_the_wait_for_fetches():
     assert closed(driver)
 
 
-def test_no_session_is_closed_at_a_broker_that_is_not_connected():
-    """As ``prepareCloseFetchSessionRequests`` leaves it out."""
+def away(*, wait_ms: int) -> ClientDriver:
+    """Return a member that closes so long after its fetch broke the connection."""
     driver = manual_member()
     driver.poll()
     driver.disconnect(BROKER)
+    driver.advance(wait_ms)
+    driver.deaf.add(FetchRequest)
     driver.close()
     left(driver)
+    return driver
+
+
+def test_no_session_is_closed_while_the_reconnect_back_off_runs():
+    """As ``prepareCloseFetchSessionRequests`` leaves the broker out."""
+    driver = away(wait_ms=0)
 
     assert closed(driver)
     assert CLOSES_SESSION not in [sent.message for sent in driver.history]
+
+
+def test_a_session_is_closed_after_the_reconnect_back_off():
+    """The request opens a connection."""
+    driver = away(wait_ms=1_000)
+    assert not closed(driver)
+
+    driver.answer(FetchRequest, FetchResponse(BROKER, ()))
+    assert closed(driver)
+
+
+def test_a_fetch_from_a_broker_that_is_not_in_the_metadata_is_not_waited_for():
+    """It was fenced, and is not asked to close the session."""
+    driver = manual_member(metadata_max_age_ms=1_000)
+    driver.poll()
+    driver.brokers = (MOVED_TO,)
+    driver.advance(1_000)
+    driver.poll()
+    assert driver.pending(FetchRequest)
+
+    driver.close()
+    left(driver)
+    assert closed(driver)
+    assert {MOVED_TO} == {sent.node for sent in driver.history if sent.message == CLOSES_SESSION}

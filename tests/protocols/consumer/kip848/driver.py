@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.kip848.state import MemberState
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,

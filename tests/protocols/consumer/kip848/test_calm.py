@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.kip848.calm import CalmPoll, quiet_until
 from protocols.consumer.kip848.threads import Lag
 from protocols.consumer.reader import NEVER

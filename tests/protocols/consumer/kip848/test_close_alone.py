@@ -124,3 +124,17 @@ def test_close_waits_for_fetches_no_longer_than_its_timeout():
 
     driver.advance(1)
     assert Closed() == driver.returned[-1]
+
+
+def test_a_lost_connection_ends_the_wait_for_fetches():
+    """No answer comes over it any more."""
+    driver = committer()
+    driver.poll()
+    driver.deaf.add(FetchRequest)
+    driver.close()
+    driver.committed()
+    driver.beaten(-1)
+    assert Closed() not in driver.returned
+
+    driver.disconnect(BROKER)
+    assert Closed() == driver.returned[-1]

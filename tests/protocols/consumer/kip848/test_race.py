@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.fetching import Handed
+from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.kip848.threads import EACH_RECORD_US, Lag, measured
 from protocols.messages import OffsetCommitRequest
 
