@@ -118,6 +118,23 @@ def test_an_old_partition_counts_from_its_first_start():
     assert history.ledger().entries == ()
 
 
+def test_records_that_a_lower_start_leaves_unread_are_lost_by_a_higher_one():
+    """Also if an owner in between began within what was processed."""
+    history = History()
+    history.topic()
+    history.open("a", offset=100)
+    history.work("a", 100, 200)
+    history.close("a", 200, "revoked")
+    history.next_owner("b", 50, 60)
+    history.close("b", 60, "revoked")
+    history.next_owner("a", 55, 60)
+    history.close("a", 60, "revoked")
+    history.next_owner("b", 80, 100)
+
+    lost = [entry for entry in history.ledger().entries if entry.kind == EntryKind.LOST]
+    assert [(60, 79)] == [(entry.first, entry.last) for entry in lost]
+
+
 def test_a_reset_by_duration_loses_what_is_older():
     """A position reset to some time ago passes over what came before."""
     history = owner_at_work(100, 100)

@@ -181,6 +181,16 @@ def test_a_record_in_flight_at_a_crash_is_unresolved_until_it_counts_as_lost(com
     assert unresolved == history.ledger().unresolved
 
 
+def test_a_record_in_flight_behind_all_that_was_processed_is_unresolved():
+    """The next owner begins with it."""
+    history = History()
+    history.next_owner("a", 0, 5)
+    history.cut_off("a", 5)
+    history.crash("a", 5)
+
+    assert 1 == history.ledger().unresolved
+
+
 def test_a_process_that_ends_without_a_word_closes_its_epochs():
     """A history that shows a kill and no closed epoch still names the crash."""
     history = History()

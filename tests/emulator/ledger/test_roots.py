@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from emulator.events import BrokerUp, ConsumerStarted, Event, FaultBegan
 from emulator.ledger import attribution
 from emulator.ledger.attribution import START, Roots
 from emulator.ledger.entries import Link, Step
+
+from .causes_of import owner_at_work
 
 CRASH = FaultBegan(fault="f1", verb="crash", target="a and b")
 
@@ -61,6 +65,24 @@ def test_a_fault_wins_over_a_start():
     known.follow(Event(1, 1, None, CRASH, 1))
 
     assert "f1" == known.find([shown_by(0), shown_by(1)], []).id
+
+
+@pytest.mark.parametrize(
+    ("act", "root"),
+    [(None, None), ("add_partitions", "f1"), ("pause", None), ("start", "start c")],
+)
+def test_a_start_is_the_root_of_what_it_interrupts_and_else_a_change_of_topics_is(act, root):
+    """A process that was there before the previous owner began has not made it stop."""
+    history = owner_at_work()
+    if act == "start":
+        history.start("c")
+    elif act is not None:
+        history.fault("f1", act, "payments")
+    history.close("a", 100, "revoked")
+    history.next_owner("c" if act == "start" else "b", 80, 100)
+    (entry,) = history.ledger().entries
+
+    assert root == (None if entry.root is None else entry.root.id)
 
 
 def test_without_links_names_decide_and_at_last_time():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.calls import Failed
 from protocols.consumer.classic import async_commits
 from protocols.consumer.classic.background import BackgroundClient
 from protocols.consumer.classic.commits import is_illegal
@@ -99,6 +100,16 @@ def test_the_automatic_commit_is_sent_when_its_interval_is_over(name: str):
     driver.advance((due_us - driver.now_us) / 1_000)
 
     assert [due_us] == [sent.at_us for sent in driver.ever(OffsetCommitRequest)]
+
+
+def test_a_poll_throws_for_a_position_out_of_range_that_nothing_resets():
+    """aiokafka throws OffsetOutOfRangeError from ``getone`` and ``getmany``."""
+    driver = background("aiokafka", enable_auto_commit=False, auto_offset_reset="none")
+    driver.stable({0: 5})
+    driver.records({0: 0}, error=E.OFFSET_OUT_OF_RANGE)
+    thrown = driver.poll()
+
+    assert (Failed, "OffsetOutOfRangeException") == (type(thrown), thrown.exception)
 
 
 @pytest.mark.parametrize("call", ["commit_sync", "commit_async"])

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.calls import Closed
 from protocols.consumer.fetching import CLOSES_SESSION
-from protocols.facts import CommitRefused
+from protocols.facts import CommitAnswered, CommitRefused
 from protocols.messages import (
     FetchRequest,
     FetchResponse,
@@ -160,6 +160,20 @@ def test_a_failed_lookup_ends_the_wait_for_commits():
 
     assert [error.name] == [end.error for end in driver.emitted(CommitRefused)]
     assert closed(driver)
+
+
+def test_an_answer_that_arrives_during_the_listener_call_is_handled_after_it():
+    """``maybeLeaveGroup`` sends LeaveGroup, then polls the network once."""
+    driver = manual_member()
+    driver.commit_async({0: 5})
+    driver.hold_calls = True
+    driver.close()
+    driver.committed(E.UNKNOWN_MEMBER_ID)
+    assert [] == driver.emitted(CommitAnswered)
+
+    driver.end_call()
+    assert ["UNKNOWN_MEMBER_ID"] == [end.error for end in driver.emitted(CommitAnswered)]
+    assert driver.pending(LeaveGroupRequest)
 
 
 # -- fetches in flight -----------------------------------------------------------------------------

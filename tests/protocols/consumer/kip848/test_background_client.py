@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.calls import Closed
 from protocols.consumer.clients import profile_of
 from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.messages import FetchRequest, OffsetCommitRequest
@@ -35,6 +36,18 @@ def test_a_poll_without_records_returns_empty_when_its_time_is_over():
     driver.advance(1)
 
     assert [()] == driver.returned[returned:]
+
+
+def test_close_ends_no_fetch_session():
+    """Each request of librdkafka is a full fetch."""
+    driver = background(enable_auto_commit=False)
+    driver.poll(100)
+    before = len(driver.ever(FetchRequest))
+    driver.close()
+    driver.beaten(-1)
+
+    assert Closed() == driver.returned[-1]
+    assert before == len(driver.ever(FetchRequest))
 
 
 def test_a_poll_of_zero_returns_at_once():

@@ -112,6 +112,16 @@ def test_close_waits_for_the_fetches_in_flight():
     assert Closed() == driver.returned[-1]
 
 
+def test_close_after_its_timeout_does_not_end_the_fetch_sessions():
+    """No time is left to wait for their answers (``ConsumerNetworkThread.cleanup``)."""
+    driver = manual()
+    driver.poll()
+    driver.close(0)
+
+    assert Closed() == driver.returned[-1]
+    assert CLOSES_SESSION not in [sent.message for sent in driver.ever(FetchRequest)]
+
+
 def test_close_waits_for_fetches_no_longer_than_its_timeout():
     """A broker that does not answer holds it until then."""
     driver = committer()

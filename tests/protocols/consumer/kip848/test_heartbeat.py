@@ -62,6 +62,14 @@ def test_an_acknowledgement_restarts_the_interval(driver):
     assert 5_000 == driver.advance_until(Beat)
 
 
+def test_an_epoch_of_zero_is_not_shown_to_the_application(driver):
+    """Its ``groupMetadata`` keeps the last one that is greater (``onMemberEpochUpdated``)."""
+    driver.beat_due()
+    driver.beaten(0)
+
+    assert (0, 2) == (driver.epoch, driver.state.shown_generation)
+
+
 def test_one_heartbeat_is_in_flight_at_a_time(driver):
     """A heartbeat without an answer holds the next one up."""
     driver.beat_due()

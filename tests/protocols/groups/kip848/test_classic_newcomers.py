@@ -75,6 +75,17 @@ def test_a_classic_member_that_changes_its_topics_raises_the_epoch():
     assert (epoch + 1, epoch + 1) == (it.group.epoch, it.group.target_epoch)
 
 
+def test_a_join_of_version_0_keeps_the_rebalance_timeout():
+    """It has none, which is -1 (``ConsumerGroupMember.Builder.maybeUpdateRebalanceTimeoutMs``)."""
+    it = mixed()
+    kept = []
+    for given in (-1, 30_000, -1):
+        it.join_classic("x", 0, 1, rebalance_timeout_ms=given)
+        kept.append(it.group.members.get(it.ids["x"]).metadata.rebalance_timeout_ms)
+
+    assert [20_000, 30_000, 30_000] == kept
+
+
 @pytest.mark.parametrize("send", ["heartbeat", "sync"])
 def test_a_classic_member_rejoins_for_a_new_target_and_not_for_a_new_epoch(send):
     """Within the assignment interval the group epoch rises, and nothing asks it to rejoin."""

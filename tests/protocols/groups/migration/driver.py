@@ -48,7 +48,7 @@ class Migration(ConsumerGroupDriver):
         request = JoinGroupRequest(
             group_id=GROUP,
             session_timeout_ms=10_000,
-            rebalance_timeout_ms=20_000,
+            rebalance_timeout_ms=more.pop("rebalance_timeout_ms", 20_000),
             member_id=more.pop("member_id", self.ids.get(client, "")),
             protocols=tuple(Protocol(name, asked) for name in names),
             **more,

@@ -11,6 +11,10 @@ from protocols.offsets_topic.records import (
     Record,
 )
 from protocols.offsets_topic.records.codec import encode_key, encode_value, sizes_of
+from protocols.offsets_topic.records.consumer import (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
 
 KEY = OffsetCommitKey("billing", "orders", 3)
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -36,6 +40,14 @@ def test_an_offset_commit_has_the_size_of_its_bytes(value):
     size = len(encode_value(KEY.record_type, value))
 
     assert (len(encode_key(KEY)), size) == sizes_of(Record(KEY, value))
+
+
+def test_a_record_of_a_group_has_the_size_of_its_bytes():
+    """It is encoded to learn them."""
+    key, value = ConsumerGroupMetadataKey("billing"), ConsumerGroupMetadataValue(epoch=2)
+    size = len(encode_value(key.record_type, value))
+
+    assert (len(encode_key(key)), size) == sizes_of(Record(key, value))
 
 
 @pytest.mark.parametrize("key", [KEY, GroupMetadataKey("billing")])

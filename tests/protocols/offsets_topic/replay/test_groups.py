@@ -173,10 +173,11 @@ def test_records_of_another_type_replace_a_simple_group(group):
     assert GroupType.CONSUMER is loaded(group, EPOCH).groups["g"].type
 
 
-def test_records_of_another_type_do_not_go_with_a_classic_group():
-    """A load fails there."""
+@pytest.mark.parametrize("members", [(M1,), ()])
+def test_records_of_another_type_do_not_go_with_a_classic_group(members):
+    """A load fails there; a group of a protocol type is not simple without members, either."""
     with pytest.raises(BrokenLogError, match="a record of a consumer group, but g is a classic"):
-        loaded(classic(1, M1), EPOCH)
+        loaded(classic(1, *members), EPOCH)
 
 
 # -- consumer groups ---------------------------------------------------------------------------
