@@ -103,7 +103,7 @@ def test_the_automatic_commit_is_sent_when_its_interval_is_over(name: str):
 
 
 def test_a_poll_throws_for_a_position_out_of_range_that_nothing_resets():
-    """aiokafka throws OffsetOutOfRangeError from ``getone`` and ``getmany``."""
+    """So do ``getone`` and ``getmany`` of aiokafka (``OffsetOutOfRangeError``)."""
     driver = background("aiokafka", enable_auto_commit=False, auto_offset_reset="none")
     driver.stable({0: 5})
     driver.records({0: 0}, error=E.OFFSET_OUT_OF_RANGE)
