@@ -16,6 +16,7 @@ from emulator.report.proposal_wording import not_tried
 from .test_trials import RARE
 
 
+@pytest.mark.long
 def test_the_stated_time_covers_the_seeds_that_are_played():
     """That of the first seeds, and that of all of them, as the number of seeds has it."""
     loaded = load_text(ScenarioText("rare", "rare", RARE, Path()))

@@ -37,6 +37,7 @@ def advice():
     return emulator.advise(emulator.loads(RESTART), 1, jobs=1)
 
 
+@pytest.mark.long
 def test_each_hint_ends_the_refused_commits(advice):
     """The run itself shows it; none of its records was reprocessed."""
     assert 0 == advice.run.ledger.reprocessed

@@ -350,6 +350,7 @@ grace = "200ms"
 """
 
 
+@pytest.mark.long
 def test_a_hint_on_a_risk_is_tried_under_more_seeds_until_they_show_it():
     """The first three repeat nothing; of twenty, some do, and none with a longer grace period."""
     scenario = emulator.loads(RARE)

@@ -43,6 +43,7 @@ def wait_in(folder):
         file.unlink(missing_ok=True)
 
 
+@pytest.mark.long
 def test_what_each_process_makes_arrives_with_its_progress():
     said = []
     made = capture_at_once(work, [["a", "b"], ["c"]], said.append)
@@ -50,6 +51,7 @@ def test_what_each_process_makes_arrives_with_its_progress():
     assert {"a begins", "b begins", "c begins"} == set(said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("order", "told"), [("fail", "no memory"), ("die", "ended with status -9")]
 )

@@ -81,6 +81,7 @@ def test_a_captured_crash_can_be_counted_and_verified(made, name):
         assert [figure.name for figure in verdict.outside] == []
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("jobs", "interruption"), [(1, signal.SIGINT), (2, signal.SIGTERM)])
 def test_an_interrupted_capture_leaves_no_process_and_no_folder(
     machine, tmp_path, jobs, interruption

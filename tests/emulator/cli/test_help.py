@@ -21,6 +21,10 @@ COMMANDS = [
     *("", "run", "compare", "study", "explain", "ledger"),
     *("assign", "log", "import", "audit", "blame", "verify", "scenarios", "init", "schema"),
 ]
+LONGEST = ("compare", "blame")
+"""Their examples play hundreds of runs."""
+
+MANY = [pytest.param(name, marks=pytest.mark.soak if name in LONGEST else ()) for name in COMMANDS]
 ALL = [*COMMANDS, "capture", "scenarios show", "scenarios copy", "scenarios list"]
 EXAMPLES = re.compile(r"^  Examples:\n((?:    .*\n)+)", re.MULTILINE)
 
@@ -88,7 +92,7 @@ def test_the_examples_of_a_help_work_without_a_checkout(command, tmp_path, monke
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", MANY)
 def test_examples_with_many_runs_work_without_a_checkout(command, tmp_path, monkeypatch):
     """They need no files at all."""
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,22 @@ pytestmark = pytest.mark.long
 KILLS = 2
 """Of each command; ``python -m benchmarks.kills`` tries any number."""
 
+SLOW = ("study", "audit")
+"""Commands that start Spark; disturbed in other ways than these two they are left to the soaks."""
+
+ALWAYS = ("killed", "two at once")
+
+
+def disturbed() -> list:
+    """Return each command with each disturbance."""
+    return [
+        pytest.param(
+            name, how, marks=pytest.mark.soak if name in SLOW and how not in ALWAYS else ()
+        )
+        for name in ("study", "import", "audit")
+        for how in DISTURBANCES
+    ]
+
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
@@ -20,8 +36,7 @@ def undisturbed(tmp_path_factory):
     return {command.name: command for command in found}
 
 
-@pytest.mark.parametrize("how", DISTURBANCES)
-@pytest.mark.parametrize("name", ["study", "import", "audit"])
+@pytest.mark.parametrize(("name", "how"), disturbed())
 def test_the_same_command_writes_the_same_bytes_after_a_disturbance(
     undisturbed, tmp_path, name, how
 ):

@@ -30,6 +30,7 @@ def shell(line: str, *arguments: object, **environment: str) -> subprocess.Compl
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("text", "status"), [(changed(), "0"), (FAILS, "1")])
 def test_a_reader_that_goes_away_changes_no_status(tmp_path, text, status):
     """``| head -1`` prints one line and no traceback; a failed expectation is still one."""
@@ -48,6 +49,7 @@ def test_input_is_not_read_after_the_output_closes(tmp_path):
     assert "" == done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("command", ["run quiet", "schema", "--version", "run --help"])
 def test_a_full_disk_is_one_line(command):
@@ -59,6 +61,7 @@ def test_a_full_disk_is_one_line(command):
     assert "No space left on device" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "status"),
     [
@@ -77,6 +80,7 @@ def test_streams_may_be_closed(line, status):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_terminal_without_our_letters_gets_question_marks(tmp_path):
     """Whatever its encoding."""
     path = written(tmp_path, changed(('at = "18s"', 'between = ["17s", "19s"]')))

@@ -65,6 +65,7 @@ def test_a_capture_is_read_in_microseconds_since_its_first_instant(capture):
     assert not run.quiet
 
 
+@pytest.mark.long
 def test_every_kept_capture_is_comparable(kept_runs):
     """Members are consumers of modelled clients, the runs drained."""
     assert [why_not_comparable(run) for run in kept_runs] == [None] * 38

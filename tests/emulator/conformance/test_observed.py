@@ -145,12 +145,14 @@ def ledger_totals(run):
     return totals
 
 
+@pytest.mark.long
 def test_kept_captures_are_seen_as_their_summaries_count_them(kept_runs):
     """Duplicates, losses, rebalances, calls and takeovers equal the capture's own account."""
     for run in kept_runs:
         assert summary_of(run) == observed_in(run), run.name
 
 
+@pytest.mark.long
 def test_stalls_of_kept_captures_are_as_long_as_their_summaries_say(kept_runs):
     """The longest time without work on a partition, to 20 ms."""
     for run in kept_runs:
@@ -164,6 +166,7 @@ def test_the_figures_of_every_capture_are_those_of_its_summary(comparable_captur
     assert [] == stalls_apart(comparable_capture)
 
 
+@pytest.mark.long
 def test_the_ledger_of_a_kept_capture_has_its_totals(kept_runs):
     """A real run's events give a ledger whose totals are the capture's, partition by partition."""
     for run in kept_runs:

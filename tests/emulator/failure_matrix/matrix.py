@@ -61,6 +61,7 @@ def _cell(policy: str, mode: str):
 
 
 _MARKS = (
+    pytest.mark.one_of(2),
     pytest.mark.parametrize(
         ("policy", "mode"), [_cell(policy, mode) for policy in POLICIES for mode in MODES]
     ),
@@ -76,7 +77,7 @@ _MARKS = (
 
 
 def every_cell(test):
-    """Run a test for every policy and mode; over more seeds where there is time."""
+    """Run a test for every policy and mode; over more seeds, and all long ones, where there is time."""
     for mark in _MARKS:
         test = mark(test)
     return test

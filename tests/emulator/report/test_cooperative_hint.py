@@ -49,6 +49,7 @@ def test_a_run_without_a_rebalance_has_nothing_to_gain():
     assert found == [True, False]
 
 
+@pytest.mark.long
 def test_a_client_without_a_cooperative_assignor_is_not_told_to_take_one():
     """Aiokafka has none, and only the classic protocol."""
     assert not cooperative_hints('group[billing].client="aiokafka"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from typer.testing import CliRunner
 
 import emulator
@@ -45,6 +46,7 @@ def test_a_comparison_counts_lag_in_offsets_where_there_are_gaps(tmp_path):
     assert "lag, peak (records)" in without
 
 
+@pytest.mark.long
 def test_columns_may_have_other_groups():
     """A change that gives an application a group of its own is compared like any other."""
     (change,) = [

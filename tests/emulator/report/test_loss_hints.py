@@ -32,6 +32,7 @@ def test_a_group_that_processes_nothing_for_losses_is_told_of_them(act):
     assert "No setting of the group ends that" in hints["lost-messages"]
 
 
+@pytest.mark.long
 def test_losses_come_before_other_advice_on_members_that_drop_out():
     """Of the consumer protocol, whose members join again and drop out again."""
     _, hints = found(0.3, "", 'settings = { "group.protocol" = "consumer" }')

@@ -39,6 +39,7 @@ def test_no_delay_is_recommended_where_it_changes_nothing(overrides):
     assert "longer-initial-delay" not in ids(START_UP, *settings, *overrides)
 
 
+@pytest.mark.long
 def test_a_member_that_cannot_notice_its_removal_has_to_be_watched():
     """watch-heartbeats: two owners for minutes, and no record that shows it."""
     name = "j6-idle-member-never-notices"

@@ -40,6 +40,7 @@ def test_it_is_said_before_anything_is_reprocessed():
     assert "no commits (enable.auto.commit=false)" in in_force(report.subject.groups[0])
 
 
+@pytest.mark.long
 def test_with_a_restart_the_hint_ends_the_duplicates():
     """It is the first hint, and the change that is tried first."""
     scenario = emulator.loads(STORED.replace("librdkafka", "librdkafka") + DEPLOY)

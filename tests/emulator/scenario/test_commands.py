@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
@@ -17,6 +18,7 @@ def command(*arguments: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
+@pytest.mark.long
 def test_schema_prints_the_schema():
     """The output is the JSON Schema, nothing else."""
     status, output, _ = command("schema")

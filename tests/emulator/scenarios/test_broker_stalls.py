@@ -47,6 +47,7 @@ def test_work_stops_as_long_as_brokers_are_unavailable_and_little_longer(events)
     assert 3 <= sum(late <= SOON_S for late in longer.values())
 
 
+@pytest.mark.long
 def test_ownership_knows_nothing_of_it(events):
     """Every partition has an owner at work all the time."""
     values = measure(events).metrics

@@ -109,6 +109,7 @@ REFUSED = [
 """Name, the metric of the situation, and a change that helps."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "metric", "helps"), REFUSED)
 def test_smaller_batches_are_not_proposed_where_they_cannot_help(name, metric, helps):
     """Not where one record takes too long, or a lost SyncGroup is waited for: played by hand they do nothing."""

@@ -51,6 +51,7 @@ def test_a_member_that_stops_reading_before_it_commits_repeats_nothing():
     assert ours.metrics["moved"] == cooperative.metrics["moved"] == 2
 
 
+@pytest.mark.long
 def test_a_commit_is_judged_by_its_partition_and_not_by_the_phase_of_the_group():
     """Refused between join and sync, a classic commit leaves its records to be done again."""
     ours = row("kip848-commit-in-rebalance", "consumer")
@@ -164,6 +165,7 @@ def test_a_lost_answer_to_a_join_is_fatal_for_a_static_member():
 # -- what brokers know -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_broker_finds_a_topic_before_a_client_does():
     """With latest, what comes before that is lost: one look at the metadata or one look-up."""
     by_broker, by_client, classic = (

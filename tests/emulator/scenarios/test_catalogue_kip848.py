@@ -78,6 +78,7 @@ def test_a_crash_costs_what_it_costs_the_classic_group():
     )
 
 
+@pytest.mark.long
 def test_a_rolling_restart_stops_only_what_moves_and_repeats_nothing():
     """Each partition waits for the heartbeats of its old and its new owner."""
     ours, eager = played("rolling-restart-kip848"), played("rolling-restart-eager")

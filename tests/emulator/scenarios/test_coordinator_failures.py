@@ -92,6 +92,7 @@ def test_every_step_has_an_outcome():
     assert [each.name for each in load(catalogue.path_of(AT_A_STEP)).variant] == list(OUTCOMES)
 
 
+@pytest.mark.long
 @each_step
 def test_the_state_of_the_next_coordinator_depends_on_the_step(step):
     """The last replicated group record, and nothing that was only in memory."""
@@ -121,6 +122,7 @@ def test_at_no_step_is_a_record_repeated_or_lost_or_a_member_removed(step):
 # -- a kill in a commit, with its sender ---------------------------------------------------------
 
 
+@pytest.mark.long
 @each_seed
 @pytest.mark.parametrize(
     ("step", "cause", "avoided"),

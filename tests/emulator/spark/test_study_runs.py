@@ -50,6 +50,7 @@ def played(session, tasks, tmp_path_factory):
     return folder, done
 
 
+@pytest.mark.long
 def test_spark_writes_the_same_bytes_as_a_loop(played, tasks, tmp_path):
     """Runs, ledger entries and events."""
     folder, done = played

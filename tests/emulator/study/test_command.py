@@ -47,6 +47,7 @@ def test_a_study_is_played_and_reported(tmp_path):
     assert {"manifest.json", "report.html", "runs", "entries", *files} == names
 
 
+@pytest.mark.long
 def test_json_has_the_tables(tmp_path):
     """As the files have them."""
     document = study(written(tmp_path), tmp_path / "out", "--json").document
@@ -71,6 +72,7 @@ def test_the_same_study_gives_the_same_bytes(tmp_path):
     assert before == bytes_in(tmp_path / "two")
 
 
+@pytest.mark.long
 def test_only_what_is_missing_is_played(tmp_path):
     """Files that are there are not touched."""
     path, folder = written(tmp_path), tmp_path / "out"
@@ -86,6 +88,7 @@ def test_only_what_is_missing_is_played(tmp_path):
     assert times == {other: other.stat().st_mtime_ns for other in others}
 
 
+@pytest.mark.long
 def test_another_goal_uses_the_existing_runs(tmp_path):
     """Nothing is played again, and answers of the old goal are removed."""
     goal = ("seeds = 6", 'seeds = 6\ngoal = { least = "reprocessed" }')
@@ -147,6 +150,7 @@ def test_a_rule_that_never_holds_ends_with_the_seeds(tmp_path):
     assert [16, 16] == [cell["runs"] for cell in cells]
 
 
+@pytest.mark.long
 def test_failed_runs_are_reported_and_end_with_status_1(tmp_path, monkeypatch):
     """The table has the others."""
     play = rows.run
@@ -258,6 +262,7 @@ def test_a_master_without_spark_is_refused():
         chosen_engine(plan_of(), "pool", "local[2]")
 
 
+@pytest.mark.long
 def test_the_core_works_without_spark_and_pandas(tmp_path):
     """A study too, with its page."""
     program = """

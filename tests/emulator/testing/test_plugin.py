@@ -304,6 +304,7 @@ def test_a_missing_scenario_is_named_with_its_folder_and_the_nearest_one(ran, py
     result.assert_outcomes(failed=2)
 
 
+@pytest.mark.long
 def test_errors_of_results_end_in_the_test(ran):
     """Our source is not printed for a wrong name or a missing file."""
     calls = (

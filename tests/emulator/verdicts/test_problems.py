@@ -58,6 +58,7 @@ def test_a_partition_that_an_assignor_leaves_out_is_named(tmp_path):
     assert "every partition always had an owner" not in answer.out
 
 
+@pytest.mark.long
 def test_the_advice_for_a_slow_record_is_confirmed():
     """With the interval above its work nobody drops out; with small batches everybody does."""
     name = "c1-slow-record-loop"

@@ -43,6 +43,7 @@ def problem(report, which: VerdictId):
     return {each.id: each for each in report.verdicts if each.problem}.get(which)
 
 
+@pytest.mark.long
 def test_rebalances_of_topics_that_come_and_go_are_named_with_what_they_stop():
     """Each change of a topic that the pattern matches; the advice is to match fewer, or not to stop."""
     report = played()
@@ -60,6 +61,7 @@ def test_rebalances_of_topics_that_come_and_go_are_named_with_what_they_stop():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change", ['group[billing].pattern="orders-eu"', f"{STRATEGY}=cooperative-sticky"]
 )

@@ -200,6 +200,7 @@ def test_an_assignor_that_cannot_be_had_is_refused(tmp_path, code, said):
         assert 1 == err.count("\n")
 
 
+@pytest.mark.long
 def test_an_assignor_that_ends_the_process_in_a_run_is_refused(plugin, tmp_path):
     """As one that raises; also in another process."""
     path = plugin("ending")

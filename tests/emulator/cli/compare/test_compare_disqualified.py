@@ -26,6 +26,7 @@ def outputs(tmp_path_factory):
     return text, document, page.read_text()
 
 
+@pytest.mark.long
 def test_a_deploy_that_stopped_is_not_the_best_row(outputs):
     """It reprocesses nothing, because it changes nothing."""
     text, _, _ = outputs

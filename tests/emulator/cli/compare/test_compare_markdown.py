@@ -40,6 +40,7 @@ def test_four_protocols_stand_in_one_table(page):
     assert {5} == {len(row) for row in first}
 
 
+@pytest.mark.long
 def test_every_metric_is_in_the_table_or_named_as_alike(page):
     """Nothing that was measured is left out."""
     labels = "\n".join(row[0] for row in tables(page)[0])

@@ -59,6 +59,7 @@ def on_terminal(*arguments: object) -> str:
     return b"".join(pieces).decode()
 
 
+@pytest.mark.long
 def test_cheap_changes_are_tried_on_a_terminal_without_being_asked_for(tmp_path):
     """With the seed of the run alone; not with ``--no-advise``."""
     path = written(tmp_path)

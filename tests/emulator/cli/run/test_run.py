@@ -233,6 +233,7 @@ def test_seeds_that_change_nothing_are_said_to(tmp_path):
     assert "In brackets" not in out
 
 
+@pytest.mark.long
 def test_jobs_change_nothing_but_the_time_it_takes(tmp_path):
     """Results come in order of the seeds, in any number of processes."""
     path = written(tmp_path)
@@ -295,6 +296,7 @@ def test_an_assignor_that_means_to_share_is_not_warned_of(plugin):
     assert "two owners at once" not in out
 
 
+@pytest.mark.long
 def test_seeds_of_an_assignor_beside_the_scenario_can_be_shared(plugin):
     """The other processes find it where the first one did."""
     assert 0 == rebalance("run", plugin("fine"), "--seeds", 2, "--jobs", 2).status

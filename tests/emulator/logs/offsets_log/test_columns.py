@@ -78,6 +78,7 @@ def test_every_captured_segment_is_what_the_value_decoder_says():
         assert_equal(gzip.decompress(segment.read_bytes()))
 
 
+@pytest.mark.long
 @given(logs(), st.integers(1, 30), st.integers(1, 9))
 def test_any_log_is_what_the_value_decoder_says(log, rows, run):
     """However it is cut, whatever is wrong with it."""

@@ -83,6 +83,7 @@ def test_a_diagram_is_no_longer_than_mermaid_draws():
     assert re.fullmatch(r".*: \d+ more steps until 999 are left out", lines[-1])
 
 
+@pytest.mark.long
 def test_mermaid_draws_it(tmp_path):
     """In a browser, with the names as text."""
     if MERMAID is None:

@@ -176,6 +176,7 @@ def test_a_diagram_without_members_is_valid_too():
 # -- the command -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_command_writes_both_and_replaces_its_own_files(tmp_path):
     """But no file of another origin."""
     path, json_file, diagram = written(tmp_path), tmp_path / "t.json", tmp_path / "s.mmd"
@@ -215,6 +216,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, monkeypatch,
     assert said in " ".join(err.split())
 
 
+@pytest.mark.long
 def test_a_window_needs_no_run_for(tmp_path):
     """The part of a run that ends when it has settled is the same as that of a longer one."""
     settling = "".join(line for line in CRASH.splitlines(keepends=True) if "run_for" not in line)

@@ -108,6 +108,7 @@ def test_the_advice_removes_what_the_deviation_costs(name, change, metric):
     assert after.metrics["evictions_living"] <= advice.run.metrics["evictions_living"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "metric", "before", "after"),
     [

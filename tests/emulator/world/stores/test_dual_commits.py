@@ -45,6 +45,7 @@ CRASH = '[[fault]]\ncrash = "g-0"\nat = "{at}"'
 NAME = "offsets-from-zookeeper-to-kafka"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [
@@ -69,6 +70,7 @@ def of_kind(run, kind):
     return [event for event in run.events if type(event.what) is kind]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("commit", ["sync", "auto"])
 def test_every_offset_that_kafka_accepts_is_written_to_zookeeper_after_it(commit):
     run = run_of(DUAL, commit=commit)
