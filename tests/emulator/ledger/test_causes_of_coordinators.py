@@ -6,7 +6,7 @@ import pytest
 
 from emulator import events as ev
 from emulator.ledger.cluster import NO_BROKER, Coordinators
-from emulator.ledger.entries import Cause
+from emulator.ledger.entries import Cause, Step
 from emulator.report.event_wording import link_text
 
 from .causes_of import only, owner_at_work
@@ -80,15 +80,18 @@ def test_a_commit_that_was_taken_while_its_sender_died_avoids_duplicates():
     assert 20 == ledger.duplicates_avoided
 
 
-@pytest.mark.parametrize(("error", "avoided"), [("COORDINATOR_NOT_AVAILABLE", 20), ("NONE", 10)])
-def test_of_commits_sent_in_a_row_the_last_that_was_heard_of_counts(error, avoided):
-    """The second one is taken before the fate of the first is known."""
+@pytest.mark.parametrize(
+    ("second", "error", "avoided"),
+    [(100, "COORDINATOR_NOT_AVAILABLE", 20), (100, "NONE", 10), (85, "NONE", 5)],
+)
+def test_of_commits_sent_in_a_row_the_last_that_was_heard_of_counts(second, error, avoided):
+    """The second one is taken before the fate of the first is known; a higher one says nothing of it."""
     history = led_by_1()
     first = accept(history, 90, broker=1, epoch=0)
-    accept(history, 100, broker=1, epoch=0)
+    accept(history, second, broker=1, epoch=0)
     history.answer("a", first, error)
     history.stop("a")
-    history.next_owner("b", 100, 120)
+    history.next_owner("b", second, 120)
 
     assert avoided == history.ledger().duplicates_avoided
 
@@ -249,6 +252,20 @@ def test_an_accepted_commit_that_failover_lost_was_not_replicated():
     history.commit("b", 95)
 
     only(history, Cause.NOT_REPLICATED, 20)
+
+
+def test_a_commit_that_the_next_coordinator_has_is_still_shown():
+    """Its offset was fetched after the failover; what goes wrong later names it."""
+    history = owner_at_work()
+    history.coordinator_moves()
+    history.crash("a", 100)
+    history.open("b", offset=80)
+    history.open("b", offset=120, source="earliest", why="out of range")
+    history.work("b", 120, 130)
+    (entry,) = history.ledger().entries
+
+    assert Cause.RETENTION is entry.cause
+    assert Step.COMMITTED in [link.step for link in entry.chain]
 
 
 def test_a_commit_written_after_the_failover_that_lost_it_was_not_replicated():

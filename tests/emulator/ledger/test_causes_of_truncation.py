@@ -138,9 +138,10 @@ def test_an_offset_that_is_in_range_again_loses_what_came_before_it():
     only(history, Cause.TRUNCATED, 40, EntryKind.LOST)
 
 
-def test_a_position_without_an_epoch_reads_on_where_other_records_are():
-    """The records between the truncation and there are never read."""
-    history = owner_at_work(100, 100)
+@pytest.mark.parametrize("finished", [100, 60])
+def test_a_position_without_an_epoch_reads_on_where_other_records_are(finished):
+    """The records between the truncation and there are never read, the first of them included."""
+    history = owner_at_work(finished, finished)
     history.truncate(60, 100)
     history.read_on("a", 100)
     history.work("a", 100, 110)

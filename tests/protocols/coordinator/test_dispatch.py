@@ -11,8 +11,10 @@ from dataclasses import replace
 import pytest
 
 from assignors.types import TopicPartition
-from protocols.coordinator.dispatch import validate
+from protocols.coordinator.dispatch import reject_not_coordinator, validate
 from protocols.messages import (
+    Envelope,
+    Header,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -83,6 +85,17 @@ def test_a_group_with_members_has_a_name(request_):
     """The empty group id is no group; any other text is."""
     assert error_of(request_) is None
     assert ErrorCode.INVALID_GROUP_ID is error_of(replace(request_, group_id=""))
+
+
+@pytest.mark.parametrize(
+    ("group_id", "error"), [("g", ErrorCode.NOT_COORDINATOR), ("", ErrorCode.INVALID_GROUP_ID)]
+)
+def test_a_broker_that_is_no_coordinator_of_the_group_checks_the_request_first(group_id, error):
+    """``GroupCoordinatorService`` looks for the partition of the group afterwards."""
+    envelope = Envelope(Header("c", 1), join(group_id=group_id))
+    (sent,) = reject_not_coordinator(envelope, SETTINGS, {})
+
+    assert error is sent.message.error
 
 
 def test_offsets_may_be_of_the_group_without_a_name():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.calls import Failed
+from protocols.consumer.calls import Closed, Failed
 from protocols.consumer.classic import async_commits
 from protocols.consumer.classic.background import BackgroundClient
 from protocols.consumer.classic.commits import is_illegal
@@ -22,6 +22,8 @@ from protocols.messages import (
     FetchRequest,
     HeartbeatRequest,
     JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
     ListOffsetsRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
@@ -110,6 +112,23 @@ def test_a_poll_throws_for_a_position_out_of_range_that_nothing_resets():
     thrown = driver.poll()
 
     assert (Failed, "OffsetOutOfRangeException") == (type(thrown), thrown.exception)
+
+
+@pytest.mark.parametrize("name", ["aiokafka", "franz-go"])
+def test_what_ends_a_join_is_thrown_by_the_next_poll(name: str):
+    """The application was elsewhere; its other calls return as usual."""
+    driver = background(name, enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.returned.clear()
+    driver.join_error(E.INCONSISTENT_GROUP_PROTOCOL)
+    assert [] == driver.returned
+
+    assert E.INCONSISTENT_GROUP_PROTOCOL is driver.poll().error
+    driver.close()
+    driver.answer(LeaveGroupRequest, LeaveGroupResponse())
+    assert Closed() == driver.returned[-1]
 
 
 @pytest.mark.parametrize("call", ["commit_sync", "commit_async"])

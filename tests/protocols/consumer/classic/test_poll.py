@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protocols.consumer.classic.calm import POLL
 from protocols.messages import (
     FetchedRecords,
     FetchRequest,
@@ -85,7 +86,9 @@ def test_a_poller_of_a_calm_client_counts_a_poll_unless_records_have_just_arrive
     (sent,) = driver.pending(FetchRequest)
     given = FetchedRecords(sent.message.partitions[0].partition, 0, 4)
 
+    assert (None, None) == (calm.returns_us, calm.waits_for)
     assert calm.poll(begun_us + 1_000, 100_000) is None
+    assert (begun_us + 101_000, POLL) == (calm.returns_us, calm.waits_for)
     assert begun_us + 1_000 == calm.clock.polled_us
 
     calm.answered(begun_us + 5_000, FetchResponse(sent.node, (given,)))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-from protocols.messages import FindCoordinatorRequest, coordinator_node
+from protocols.consumer.lookup import Unknown
+from protocols.messages import FindCoordinatorRequest, FindCoordinatorResponse, coordinator_node
 from protocols.messages.errors import ErrorCode
 
-from .driver import Beat, ClientDriver
+from .driver import BROKER, Beat, ClientDriver
 
 
 def test_the_coordinator_that_was_found_gets_the_first_heartbeat():
@@ -42,6 +43,21 @@ def test_a_lookup_without_a_response_is_repeated_after_its_timeout_and_a_back_of
     driver.advance(101)
 
     assert 2 == len(driver.ever(FindCoordinatorRequest))
+
+
+def test_the_answer_to_a_lookup_that_was_given_up_is_not_taken():
+    """Another one is in flight, or the coordinator is known."""
+    driver = ClientDriver(request_timeout_ms=2_000)
+    driver.deaf = {FindCoordinatorRequest}
+    driver.poll(10_000)
+    driver.advance(2_200)
+    first, second = driver.pending(FindCoordinatorRequest)
+    driver.respond(first, FindCoordinatorResponse(node_id=2))
+    assert isinstance(driver.state.coordinator, Unknown)
+
+    driver.respond(second, FindCoordinatorResponse(node_id=BROKER))
+    driver.respond(first, FindCoordinatorResponse(node_id=2))
+    assert BROKER == driver.state.coordinator.broker
 
 
 def test_lookups_back_off_after_a_success_too():

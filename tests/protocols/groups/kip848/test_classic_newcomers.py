@@ -75,15 +75,16 @@ def test_a_classic_member_that_changes_its_topics_raises_the_epoch():
     assert (epoch + 1, epoch + 1) == (it.group.epoch, it.group.target_epoch)
 
 
-def test_a_join_of_version_0_keeps_the_rebalance_timeout():
-    """It has none, which is -1 (``ConsumerGroupMember.Builder.maybeUpdateRebalanceTimeoutMs``)."""
+def test_a_join_keeps_what_it_does_not_say():
+    """A rebalance timeout of -1, and no rack (``ConsumerGroupMember.Builder.maybeUpdate…``)."""
     it = mixed()
     kept = []
-    for given in (-1, 30_000, -1):
-        it.join_classic("x", 0, 1, rebalance_timeout_ms=given)
-        kept.append(it.group.members.get(it.ids["x"]).metadata.rebalance_timeout_ms)
+    for timeout_ms, rack in ((-1, None), (30_000, "east"), (-1, None)):
+        it.join_classic("x", 0, 1, rebalance_timeout_ms=timeout_ms, rack_id=rack)
+        member = it.group.members.get(it.ids["x"]).metadata
+        kept.append((member.rebalance_timeout_ms, member.rack_id))
 
-    assert [20_000, 30_000, 30_000] == kept
+    assert [(20_000, None), (30_000, "east"), (30_000, "east")] == kept
 
 
 @pytest.mark.parametrize("send", ["heartbeat", "sync"])
