@@ -44,6 +44,48 @@ def test_a_reader_that_is_counted_alone_is_gone_with_its_epoch(reader, ended, go
     assert gone is account(latest=latest, reader=reader).reader_gone
 
 
+def twice_truncated() -> tuple[Account, list[Account]]:
+    """Return an account of 0 to 100, cut at 60 and then at 40, and what was cut off."""
+    whole = account()
+    whole.coverage.process(epoch(1), 0, 100)
+    return whole, [whole.truncate(60, 1), whole.truncate(40, 2)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "incarnation", "first", "end", "parts"),
+    [
+        (None, 0, 30, 100, [("now", 30, 100)]),
+        (60, 0, 30, 60, [("now", 30, 60)]),
+        (60, 0, 30, 100, [("now", 30, 40), ("second", 40, 60), ("first", 60, 100)]),
+        (40, 0, 40, 61, [("second", 40, 60), ("first", 60, 61)]),
+        (40, 1, 30, 100, [("now", 30, 40), ("second", 40, 100)]),
+        (40, 2, 30, 100, [("now", 30, 100)]),
+    ],
+)
+def test_what_an_epoch_of_an_older_log_processes_belongs_to_what_was_cut_off(
+    limit, incarnation, first, end, parts
+):
+    """Each truncation that came after its log takes the records from its offset on."""
+    now, (cut_first, cut_second) = twice_truncated()
+    names = {id(now): "now", id(cut_first): "first", id(cut_second): "second"}
+    reader = replace(epoch(2), limit=limit, log_incarnation=incarnation)
+
+    found = now.parts(reader, first, end)
+    assert parts == [(names[id(each)], low, high) for each, low, high in found]
+
+
+def test_truncations_and_layers_of_a_log_are_known_by_incarnation():
+    """Those after an incarnation, up to another one; each range by the log that has it now."""
+    now, _ = twice_truncated()
+
+    assert [60, 40] == now.truncations_between(0)
+    assert [40] == now.truncations_between(1)
+    assert [60] == now.truncations_between(0, 1)
+    assert [(30, 40, 0), (40, 70, 2)] == list(now.split_by_incarnation(30, 70))
+    assert [(40, 70, 2)] == list(now.split_by_incarnation(40, 70))
+    assert [(30, 40, 0)] == list(now.split_by_incarnation(30, 40))
+
+
 @pytest.mark.parametrize(
     ("why", "failed_over", "done"),
     [
