@@ -304,6 +304,21 @@ def test_aiokafka_repeats_automatic_commits_that_the_coordinator_refused(name):
     assert (after.autocommit_us == driver.now_us + 100_000) == REPEATED[name]
 
 
+def test_the_repeated_commit_of_aiokafka_is_sent_when_the_back_off_is_over():
+    """The application does nothing meanwhile."""
+    driver = background("aiokafka")
+    driver.stable({0: 7})
+    driver.hand({0: 5})
+    driver.poll()
+    driver.advance_until(OffsetCommitRequest)
+    driver.committed(E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance(99)
+    assert not driver.pending(OffsetCommitRequest)
+
+    driver.advance(1)
+    assert driver.pending(OffsetCommitRequest)
+
+
 @pytest.mark.parametrize(
     ("client", "partition", "change", "illegal"),
     [

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.calls import Closed
+from protocols.consumer.calls import Closed, ExceptionName
 from protocols.consumer.clients import profile_of
 from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.messages import FetchRequest, OffsetCommitRequest
+from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 from .driver import ClientDriver
@@ -81,3 +82,69 @@ def test_records_are_fetched_before_the_application_polls():
     driver = background(enable_auto_commit=False)
 
     assert driver.pending(FetchRequest)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_poll_returns_records_at_once(waits):
+    """When they arrive, or from the queue."""
+    driver = background(enable_auto_commit=False)
+    if waits:
+        driver.poll(10_000)
+    driver.records({0: 4, 1: 0})
+    handed = driver.returned[-1] if waits else driver.poll(10_000)
+
+    assert [4] == [part.next_offset for part in handed]
+
+
+def test_records_that_arrive_during_commit_sync_are_those_of_the_next_poll():
+    """The queue is filled beside the application."""
+    driver = background(enable_auto_commit=False)
+    assert driver.commit_sync({0: 5}) is None
+    driver.records({0: 1, 1: 0})
+    driver.committed()
+
+    assert [1] == [part.next_offset for part in driver.poll(10_000)]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_position_out_of_range_that_nothing_resets_is_thrown_by_poll(waits):
+    """The application gets the error of the queue (``auto.offset.reset=error``)."""
+    driver = background(enable_auto_commit=False, auto_offset_reset="none")
+    if waits:
+        driver.poll(10_000)
+    driver.records({0: 0}, error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    thrown = driver.returned[-1] if waits else driver.poll(10_000)
+
+    assert "OffsetOutOfRangeException" == thrown.exception
+
+
+def test_an_error_that_ends_the_membership_is_thrown_by_the_next_poll():
+    """Nothing returns before."""
+    driver = background(enable_auto_commit=False)
+    driver.beat_due()
+    returned = len(driver.returned)
+    driver.refused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    assert returned == len(driver.returned)
+
+    assert ErrorCode.GROUP_AUTHORIZATION_FAILED is driver.poll(10_000).error
+
+
+def test_a_poll_without_a_subscription_throws():
+    """``unsubscribe`` has dropped it."""
+    driver = background(enable_auto_commit=False)
+    driver.unsubscribe()
+    driver.beaten(-1)
+
+    assert ExceptionName.ILLEGAL_STATE is driver.poll(10_000).exception
+
+
+def test_the_tick_of_a_reconciliation_commits_nothing():
+    """The timer goes on; the next one commits."""
+    driver = background(auto_commit_interval_ms=1_000)
+    driver.hold_calls = True
+    driver.to_own(0)
+    before = len(driver.ever(OffsetCommitRequest))
+    driver.advance(1_000)
+
+    assert before == len(driver.ever(OffsetCommitRequest))
+    assert driver.now_us < driver.timers["auto-commit"] <= driver.now_us + 1_000_000
