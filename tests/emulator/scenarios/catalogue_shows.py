@@ -80,7 +80,7 @@ SHOWS = {
     "client-librdkafka-crash": {Cause.CRASHED},
     "client-librdkafka-in-hand": {Cause.COMMITTED_AHEAD},
     "client-mixed": {Cause.CRASHED},
-    "c6-drain-before-revocation": {Cause.REVOKED, Cause.TWO_OWNERS},
+    "c6-drain-before-revocation": {Cause.KEPT_REWOUND, Cause.REVOKED, Cause.TWO_OWNERS},
     "close-in-mid-batch": {Cause.COMMITTED_AHEAD},
     "commit-answer-lost": set(),
     "commit-before-work": {Cause.COMMITTED_AHEAD},

@@ -83,6 +83,18 @@ def test_the_bounds_hold_for_every_seed(name):
         hold(played(name, seed))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", SHOWS)
+def test_without_its_faults_a_scenario_does_not_keep_its_bounds(name):
+    """Bounds that a run with nothing wrong keeps, too, say nothing about what was found."""
+    scenario = load_with(catalogue.path_of(name), ())
+    if not scenario.fault:
+        pytest.skip("what is wrong in it is no fault or act")
+    quiet = emulator.run(scenario.model_copy(update={"fault": ()}), keep_events=False)
+
+    assert not all(expected.ok for expected in quiet.expectations())
+
+
 # -- the incidents: does each show what its report says? ---------------------------------------
 
 
