@@ -21,7 +21,7 @@ from emulator.report.hints.given import shown_first
 from emulator.report.run_document import entry_document, timed
 from emulator.report.screens.entry import Line, entry_screen
 from emulator.report.screens.group import group_document, group_screen
-from emulator.scenario.model import Scenario
+from emulator.scenario.model import AddPartitions, Scenario
 from emulator.scenario.units import format_moment
 from emulator.scenario.writing import manifest
 from emulator.subjects import clock_of
@@ -152,9 +152,18 @@ def _entries(finished: Run, name: str | None) -> tuple[Entry, ...]:
         raise RefusedError(f"seed {finished.seed}: {error.args[0]}") from None
 
 
+def _partitions(scenario: Scenario) -> dict[str, int]:
+    """Return how many partitions each topic has at the end of a run."""
+    added = [act for act in scenario.fault if isinstance(act, AddPartitions)]
+    return {
+        topic.name: max([topic.partitions, *(act.to for act in added if act.topic == topic.name)])
+        for topic in scenario.topic
+    }
+
+
 def _refuse_without_partition(finished: Run, topic: str, offset: int) -> None:
     """Raise RefusedError for a record without a partition, with the entries that have its offset."""
-    partitions = {each.name: each.partitions for each in finished.scenario.topic}
+    partitions = _partitions(finished.scenario)
     if topic not in partitions:
         return
     there = [
@@ -172,6 +181,14 @@ def _refuse_without_partition(finished: Run, topic: str, offset: int) -> None:
 def _refuse_record(finished: Run, name: str) -> NoReturn:
     """Raise RefusedError, with the entries of the record's partition."""
     place = name.replace("@", ":").rpartition(":")[0]
+    topic, _, number = place.rpartition("-")
+    known = _partitions(finished.scenario)
+    if topic not in known:
+        raise RefusedError(f"there is no topic {topic}; the scenario has {', '.join(known)}")
+    if int(number) >= known[topic]:
+        raise RefusedError(
+            f"there is no partition {place}; {topic} has the partitions 0 to {known[topic] - 1}"
+        )
     there = [
         f"{entry.id} has {entry.first}..{entry.last}"
         for entry in finished.ledger.entries

@@ -22,6 +22,7 @@ from emulator.report.subject import (
 )
 from emulator.report.wording import duration
 from emulator.scenario import deploys
+from emulator.scenario.clients.names import own_names
 from emulator.scenario.estimates.loads import Load, loads_of, times_by_member
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import (
@@ -93,9 +94,9 @@ def finished_run(
     *,
     propose_changes: bool = True,
 ) -> FinishedRun:
-    """Return a run as reports show it; *timeline* and *groups* come of its events.
+    """Return a run as reports show it, perhaps with the changes that its hints recommend.
 
-    *propose_changes*: whether the changes that its hints recommend come with it.
+    *timeline* and *groups* come of its events.
     """
     report = FinishedRun(
         subject=subject_of(loaded),
@@ -231,6 +232,7 @@ def _facts(
         repeats_batches=isinstance(group.handler, BatchListener) and not group.handler.names_failed,
         commit_kinds=_commit_kinds(group, first),
         clients=clients,
+        own_names=own_names(clients),
         can_cooperate=group.offsets != "zookeeper"  # the consumer of Kafka 0.8
         and all(COOPERATIVE_STICKY in profile_of(c).assignors.values() for c in clients),
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
@@ -332,9 +334,10 @@ def _commit_kinds(group: Group, member: Member) -> frozenset[Commits]:
 
 
 def _is_off(group: Group, member: Member) -> bool:
-    """Return whether automatic commits are what a member relies on, and are disabled."""
-    automatic = commit_policy(group, member).call in ("auto", "store")
-    return automatic and not consumer_settings(group, member).enable_auto_commit
+    """Return whether automatic commits are disabled, and the scenario has no others of a member."""
+    automatic = ["auto", "store"] + ["none"] * ("commit" not in group.model_fields_set)
+    is_on = group.offsets == "none" or consumer_settings(group, member).enable_auto_commit
+    return commit_policy(group, member).call in automatic and not is_on
 
 
 def _kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
@@ -356,7 +359,11 @@ def _describe_commits(group: Group, member: Member) -> str:
     policy, settings = commit_policy(group, member), consumer_settings(group, member)
     if _is_off(group, member):
         stored = f"offsets stored {_when(policy)}, " if policy.call == "store" else ""
-        return f"{stored}no commits (enable.auto.commit=false)"
+        return (
+            stored
+            + "no commits (enable.auto.commit=false"
+            + (")" if stored else ", and no commit)")
+        )
     return _words(policy, settings.auto_commit_interval_ms, group) + _where(group)
 
 
@@ -371,8 +378,7 @@ def _words(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
     else:
         call = "commitSync()" if policy.call == "sync" else "commitAsync()"
         words = f"{call} {_when(policy)}"
-    if policy.offsets != "frontier":
-        words += f", of the {policy.offsets} finished record"
+    words += f", of the {policy.offsets} finished record" * (policy.offsets != "frontier")
     return f"{words} and in the revoke listener" if policy.on_revoke else words
 
 

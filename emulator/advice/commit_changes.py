@@ -10,6 +10,7 @@ from emulator.advice.drafts import MARGIN, Draft, Make, capital, commit, consume
 from emulator.advice.situation import Situation, round_down, round_up
 from emulator.report.subject import Commits
 from emulator.report.wording import counted, duration
+from emulator.scenario.estimates.loads import Load
 from emulator.scenario.model import CommitPolicy
 from emulator.scenario.resolution import commit_policy, work_of
 from emulator.scenario.tables.distributions import p99_us
@@ -89,8 +90,18 @@ def _uncommitted(situation: Situation) -> str:
     rate = min(load.arrival, load.capacity) / load.members
     return (
         f"Between two commits a member processes about {duration(interval_s)} × {rate:.3g} records/s "  # noqa: RUF001
-        f"= {counted(round(interval_s * rate), 'record')}{_with_backlog(situation, interval_s)}."
+        f"= {counted(round(interval_s * rate), 'record')}{_of_the_busiest(load, interval_s, rate)}"
+        f"{_with_backlog(situation, interval_s)}."
     )
+
+
+def _of_the_busiest(load: Load, interval_s: float, rate: float) -> str:
+    """Return how many records the owner of the busiest partition processes; empty: no more than others."""
+    most = min(load.hottest_arrival, load.of_member)
+    if most <= rate:
+        return ""
+    records = counted(round(interval_s * most), "record")
+    return f" on average, and the owner of {load.hottest} at least {records}"
 
 
 def _with_backlog(situation: Situation, interval_s: float) -> str:

@@ -123,14 +123,14 @@ VALUES = (
     Metric(
         "takeover_first_s",
         "s",
-        "from a fault to the first record processed by another owner; the slowest fault; without "
-        "a takeover it has no value",
+        "from the beginning of a fault (of a deploy: the SIGTERM) to the first record that the next owner "
+        "of a partition processes; the maximum over faults; without a takeover it has no value",
     ),
     Metric(
         "takeover_last_s",
         "s",
-        "from a fault until the next owner of its last partition processes a record, or loses the "
-        "partition before that; the slowest fault; without a takeover it has no value",
+        "from the beginning of a fault until the next owner of its last partition processes a record, or "
+        "loses the partition before that; the maximum over faults; without a takeover it has no value",
     ),
     Metric("overlap_s", "partition-s", "time with two or more owners that process"),
     Metric("overlap_records", "records", "processed meanwhile by owners other than the newest"),

@@ -156,11 +156,11 @@ def takeover(metrics: Metrics) -> str:
     if not rows:
         return ""
     first, last = (max(rows, key=itemgetter(name)) for name in ("first_s", "last_s"))
-    text = f"first record by another owner {duration(first['first_s'])} after {first['fault']}"
+    text = f"first record by the next owner {duration(first['first_s'])} after {first['fault']}"
     text += f", last partition {duration(last['last_s'])}"
     if last["fault"] != first["fault"]:
         text += f" after {last['fault']}"
-    return text if len(rows) == 1 else f"{text} (the slowest of {len(rows)} faults)"
+    return text if len(rows) == 1 else f"{text} (maximum over {len(rows)} faults)"
 
 
 def lag_recovery(metrics: Metrics) -> str:
@@ -191,6 +191,19 @@ ALL_SEEDS_ALIKE = (
     'fault a random time (between = ["70s", "80s"] instead of at), or give latencies or processing '
     "times a distribution."
 )
+
+
+RECORDS_ALIKE = (
+    "All seeds reprocessed and lost the same records: a fault at a fixed time (at, a fixed gap) comes at the "
+    'same point of a batch and between two commits. For a spread, write between = ["70s", "80s"] instead of at.'
+)
+
+
+def note_on_spread(runs: Sequence[Metrics]) -> Iterator[str]:
+    """Yield a note if chance decides other figures, but not what is reprocessed or lost."""
+    totals = {tuple(run[name] for name in ("reprocessed", "lost")) for run in runs}
+    if len(runs) > 1 and len(totals) == 1 and any(map(any, totals)) and not all_alike(runs):
+        yield from paragraph(RECORDS_ALIKE)
 
 
 def all_alike(runs: Sequence[Metrics]) -> bool:

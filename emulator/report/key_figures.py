@@ -21,6 +21,9 @@ from emulator.report.wording import (
 )
 from emulator.verdicts.verdict import named
 
+CLEARLY_LONGER = 1.1
+"""The ratio of two times that a reader would ask about."""
+
 COLUMN = 15
 """The column at which the text after a heading or number begins."""
 
@@ -39,7 +42,7 @@ def key_figures(run: FinishedRun, more: Iterable[tuple[str, str]]) -> Iterator[s
     if away := _unavailability(metrics):
         yield from figure_line("brokers", away)
     if taken_over := takeover(metrics):
-        yield from figure_line("takeover", taken_over)
+        yield from figure_line("takeover", f"{taken_over}{_since(metrics)}")
     if metrics["rebalances"]:
         yield from figure_line(
             "rebalances",
@@ -66,6 +69,13 @@ def key_figures(run: FinishedRun, more: Iterable[tuple[str, str]]) -> Iterator[s
             "avoided",
             f"{records} not reprocessed: a commit took effect although its sender got no answer",
         )
+
+
+def _since(metrics: Metrics) -> str:
+    """Return since when takeovers are counted, where that makes them clearly longer than downtime."""
+    if metrics["takeover_last_s"] <= CLEARLY_LONGER * metrics["downtime_max_s"]:
+        return ""
+    return "; counted from the beginning of the fault, downtime from the end of the owner's work"
 
 
 def _cut(metrics: Metrics) -> str:

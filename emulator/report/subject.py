@@ -109,6 +109,9 @@ class GroupFacts:
     clients: tuple[str, ...] = ("java",)
     """The clients of its members, in the order of the file."""
 
+    own_names: Mapping[str, str] = field(default_factory=dict)
+    """Names of its client for settings, by Kafka's names."""
+
     can_cooperate: bool = True
     """Whether all its clients have a cooperative assignor."""
 
@@ -201,8 +204,7 @@ class GroupFacts:
 
     settings: Mapping[str, Any]
     """Kafka's consumer settings of its first member, by name; with the consumer protocol, the
-    brokers' own settings in place of those that brokers determine.
-    """
+    brokers' own settings in place of those that brokers determine."""
 
     def name_of(self, setting: str) -> str:
         """Return the name of a consumer setting where it is configured for this group."""

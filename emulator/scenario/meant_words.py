@@ -142,6 +142,18 @@ VALUES = {
 """Words that people use as values, and those that a scenario file has for them."""
 
 
+_OF_A_CALL = re.compile(r"[^a-z ]|commits?")
+
+
+def meant_commit(text: str) -> str:
+    """Return the short form of a commit policy that the name of a call means, or nearly so.
+
+    >>> meant_commit("commitSync()"), meant_commit("auto-commit"), meant_commit("commit_async per record")
+    ('sync', 'auto', 'async per record')
+    """
+    return _OF_A_CALL.sub("", text.lower()).strip() or text
+
+
 def meant_key(key: str, known: Collection[str]) -> str:
     """Return the key of *known* that a word of other systems means; empty if there is none."""
     tables = (KEYS_ANYWHERE, *KEYS.values())

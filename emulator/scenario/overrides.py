@@ -99,6 +99,7 @@ def _override(document: Document, text: str, file_text: str) -> Document:
     changed: Document | None = _changed(Scenario, document, segments, value)
     if changed is None:
         meant = _with_brackets(document, path, value)
+        meant = meant or _with_settings(document, segments, value)
         near = f"; nearest: {meant}" if meant else _closest(document, path, segments, file_text)
         raise LookupError(f"no such key{near}")
     return changed
@@ -116,8 +117,23 @@ def _with_brackets(document: Document, path: str, value: Any) -> str:
         entry = [f"[{'.'.join(keys[free:])}"] if keys[free:] else []
         segments = [table, f"[{name}", *keys[:free], *entry]
         if _changed(Scenario, document, segments, value) is not None:
-            return "".join(f"{each}]" if each[0] == "[" else f".{each}" for each in segments)[1:]
+            return _spelled(segments)
     return ""
+
+
+def _with_settings(document: Document, segments: Sequence[str], value: Any) -> str:
+    """Return a path to a setting whose table is left out, with ``settings``; empty: its end is no setting."""
+    for end in range(1, len(segments)):
+        name = ".".join(each.removeprefix("[") for each in segments[end:])
+        whole = [*segments[:end], "settings", f"[{name}"]
+        if _changed(Scenario, document, whole, value) is not None:
+            return _spelled(whole)
+    return ""
+
+
+def _spelled(segments: Sequence[str]) -> str:
+    """Return segments as a path, those of names in brackets."""
+    return "".join(f"{each}]" if each[0] == "[" else f".{each}" for each in segments)[1:]
 
 
 LISTS = ("act", "fault", "group", "topic")

@@ -112,7 +112,7 @@ def with_values(text: str, subject: Subject, group: GroupFacts) -> str:
         values["max.poll.interval.ms"] = group.deployed_interval_ms
 
     def with_value(match: re.Match[str]) -> str:
-        name = group.name_of(match[1])
+        name = group.own_names.get(match[1], group.name_of(match[1]))
         return f"{name} (now {_spelled(values[name])})"
 
     return _SETTING.sub(with_value, text.replace(SWITCH, group.switch))

@@ -13,7 +13,7 @@ from emulator.metrics.checks import Expected
 from emulator.metrics.distribution import Estimate, Summary, summarise
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Metrics, values_of
-from emulator.report.figures import cells, fitted, note_if_alike, shown, why
+from emulator.report.figures import cells, fitted, note_if_alike, note_on_spread, shown, why
 from emulator.report.screens.verdict import inconclusive_seeds, outcome
 from emulator.report.subject import Subject, heading, overload_lines, seeds_named
 from emulator.report.wording import counted, duration, figure, paragraph
@@ -56,6 +56,7 @@ def results(subject: Subject, tally: Tally) -> Iterator[str]:
     yield from inconclusive_seeds(tally.verdicts)
     yield from fitted(_table(tally, subject.lag_unit))
     yield from list(note_if_alike(tally.metrics)) or paragraph(IN_BRACKETS)
+    yield from note_on_spread(tally.metrics)
     if causes := list(why(tally.causes)):
         yield from ("", "Causes, in records", *causes)
     if tally.expectations:
@@ -72,7 +73,7 @@ def _worst(tally: Tally) -> str:
     worst = tally.metrics[tally.seeds.index(tally.worst_seed)]
     figures = (
         f"{counted(round(worst['lost']), 'record')} lost, {worst['reprocessed']:,.0f} reprocessed, "
-        f"{duration(worst['downtime_total_s'])} of downtime"
+        f"{duration(worst['downtime_total_s'])} of downtime summed over partitions"
     )
     alike = len({_costs(run) for run in tally.metrics}) == 1
     order = "as in every seed" if alike else "compared in this order"

@@ -17,9 +17,13 @@ from emulator.report.proposal_wording import (
     paste_lines,
     verdict_of,
 )
-from emulator.report.proposals import Trial
+from emulator.report.proposals import Effect, Trial
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import WIDTH, paragraph, width
+
+WITHOUT_HELP = (Effect.NONE, Effect.DISQUALIFIED, Effect.WORSE)
+
+NOTHING_HELPS = "None of the changes that the hints of this run recommend helps here."
 
 
 def trials_screen(run: FinishedRun) -> Iterator[str]:
@@ -29,6 +33,8 @@ def trials_screen(run: FinishedRun) -> Iterator[str]:
     table = _table(trials) if width() == WIDTH else []
     yield from ("", "Changes tried", *table)
     yield from paragraph(f"{compared_text(run)} Times in seconds.")
+    if all(trial.effect in WITHOUT_HELP for trial in trials):
+        yield from paragraph(NOTHING_HELPS)
     for trial in trials:
         yield ""
         yield from paragraph(f"{trial.proposal.title}: {verdict_of(trial)}", "  ", "    ")

@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 
 from emulator.metrics.metrics import Metrics
-from emulator.report.figures import as_lines, lag_recovery, takeover
+from emulator.report.figures import as_lines, lag_recovery, note_on_spread, takeover
 
 
 def taken(fault, first_s, last_s):
@@ -23,7 +23,7 @@ def metrics(takeovers=(), recoveries=()):
 
 def test_a_takeover_names_its_fault():
     """Its id, as the scenario or the timeline has it."""
-    assert "first record by another owner 7.1 s after crash-1, last partition 9 s" == takeover(
+    assert "first record by the next owner 7.1 s after crash-1, last partition 9 s" == takeover(
         metrics((taken("crash-1", 7.1, 9.0),))
     )
 
@@ -33,9 +33,18 @@ def test_the_slowest_of_several_takeovers_is_shown():
     rows = (taken("a", 1.0, 20.0), taken("b", 3.0, 4.0), taken("c", 2.0, 2.0))
 
     assert (
-        "first record by another owner 3 s after b, last partition 20 s after a"
-        " (the slowest of 3 faults)" == takeover(metrics(rows))
+        "first record by the next owner 3 s after b, last partition 20 s after a"
+        " (maximum over 3 faults)" == takeover(metrics(rows))
     )
+
+
+def test_a_fault_in_step_with_batches_is_noted_over_several_seeds():
+    """The records are the same in each seed, other figures are not."""
+    alike = [Metrics({"reprocessed": 5, "downtime_max_s": at}) for at in (1.0, 2.0)]
+    apart = [Metrics({"reprocessed": at}) for at in (1, 2)]
+
+    assert "between =" in " ".join(note_on_spread(alike))
+    assert [[], []] == [list(note_on_spread(runs)) for runs in (apart, alike[:1])]
 
 
 def test_without_a_takeover_nothing_is_shown():

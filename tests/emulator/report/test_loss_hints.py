@@ -47,3 +47,10 @@ def test_losses_that_remove_nobody_are_not_blamed():
     assert not report.metrics["evictions_living"]
     assert "lost-messages" not in hints
     assert "shorter-session" in hints
+
+
+def test_a_hint_names_settings_as_the_client_does():
+    """librdkafka calls the time for which it waits socket.timeout.ms."""
+    _, hints = found(0.4, "", 'client = "librdkafka"')
+
+    assert "waits for socket.timeout.ms (now 60000)" in hints["lost-messages"]

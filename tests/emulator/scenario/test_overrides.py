@@ -135,6 +135,10 @@ def test_tables_of_members_keep_their_other_keys():
         ("fault[crash-2].at=3min", "no such key; nearest: fault[crash-1].at"),
         ("act[crash-2].at=3min", "no such key; nearest: fault[crash-1].at"),
         ("max.poll.records=9", "no such key; nearest: group[billing].settings[max.poll.records]"),
+        (
+            "group[billing].max.poll.records=9",
+            "no such key; nearest: group[billing].settings[max.poll.records]",
+        ),
         ("group[biling].static=true", "no such key; nearest: group[billing].static"),
         ("session.timeout.ms=10s", "nearest: group[billing].settings[session.timeout.ms]"),
         ("group[billing].settings[sesion.timeout.ms]=1s", "settings[session.timeout.ms]"),

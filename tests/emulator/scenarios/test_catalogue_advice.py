@@ -8,6 +8,7 @@ import emulator
 from emulator.advising import reported
 from emulator.loading import load_named
 from emulator.report.proposals import Effect
+from emulator.report.screens.trials import NOTHING_HELPS
 
 from .test_catalogue import played
 from .test_catalogue_deltas import row
@@ -69,6 +70,11 @@ ADVISED = [
     ("o6-topics-come-and-go", "cooperative", "reprocessed", 0),
     ("p4-old-generation-rejoins", "longer-session", "reprocessed", 0),
     ("p5-sync-answer-lost", "commit-on-revoke", "reprocessed", 0),
+    ("p6-listener-of-eager-calls", "as-the-client-does", "downtime_max_s", 4),
+    ("p6-one-bounce", "assignor-in-two-steps", "downtime_max_s", 4),
+    ("p6-second-bounce-first", "assignor-in-two-steps", "downtime_max_s", 4),
+    ("p6-two-bounces", "static-membership", "rebalances", 1),
+    ("published-eager-deploy", "static-membership", "rebalances", 0),
     ("s2-workers-or-processes", "commit-more-often", "reprocessed", 10),
     ("s3-pool-slower-than-threads", "larger-queue", "backlog", 300),
     ("s5-more-members-than-partitions", "more-partitions", "backlog", 10),
@@ -87,6 +93,15 @@ def test_advice_helps(name, change, metric, most):
     before, after = trial.means(metric)
     assert after <= most < before
     assert trial.effect in (Effect.BETTER, Effect.MIXED)
+
+
+@pytest.mark.long
+def test_where_nothing_helps_the_report_says_so():
+    """Spare threads take over at once: no setting makes that better."""
+    advice = emulator.advise("g5-spare-threads", 1, jobs=1)
+
+    assert {Effect.NONE} == {trial.effect for trial in advice.trials}
+    assert NOTHING_HELPS in str(advice)
 
 
 def test_a_commit_behind_a_flush_that_outlasts_the_session_is_fenced():

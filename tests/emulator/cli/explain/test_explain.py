@@ -99,6 +99,20 @@ def test_a_record_in_no_entry_is_refused_with_those_of_its_partition(tmp_path):
     assert f"has {entry['first']}..{entry['last']}" in err
 
 
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("orders-99:10", "there is no partition orders-99; orders has the partitions 0 to "),
+        ("t-1:10", "there is no topic t; the scenario has orders"),
+    ],
+)
+def test_a_record_of_an_unknown_partition_is_refused(tmp_path, record, message):
+    """The ledger is not what lacks it."""
+    status, out, err = rebalance("explain", written(tmp_path), record)
+
+    assert (2, "", True) == (status, out, message in err)
+
+
 def test_the_letter_may_be_small(tmp_path):
     """Upper and lower case are equal."""
     path = written(tmp_path)
