@@ -22,7 +22,6 @@ from emulator.report.subject import (
 )
 from emulator.report.wording import duration
 from emulator.scenario import deploys
-from emulator.scenario.clients.names import own_names
 from emulator.scenario.estimates.loads import Load, loads_of, times_by_member
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import (
@@ -217,11 +216,10 @@ def _facts(
     assignors = make_assignors(settings, first)
     by_coordinator = settings.group_protocol == "consumer"
     clients = tuple(dict.fromkeys(client_of(group, member) for member in group.members))
-    names = tuple(assignor.name for assignor in assignors)
     return GroupFacts(
         id=group.id,
         members=len(group.members),
-        assignors=_of_coordinator(settings, brokers) if by_coordinator else names,
+        assignors=_assignor_names(settings, brokers, [each.name for each in assignors]),
         cooperative=_is_cooperative(group, first),
         by_coordinator=by_coordinator,
         finds_topics=not by_coordinator or matches_patterns(group),
@@ -232,7 +230,7 @@ def _facts(
         repeats_batches=isinstance(group.handler, BatchListener) and not group.handler.names_failed,
         commit_kinds=_commit_kinds(group, first),
         clients=clients,
-        own_names=own_names(clients),
+        own_names=profile_of(clients[0]).own_names if len(clients) == 1 else {},
         can_cooperate=group.offsets != "zookeeper"  # the consumer of Kafka 0.8
         and all(COOPERATIVE_STICKY in profile_of(c).assignors.values() for c in clients),
         lacks=frozenset.intersection(*(_lacked(group, member) for member in group.members)),
@@ -320,8 +318,12 @@ def _in_force(settings: ConsumerSettings, brokers: BrokerSettings) -> dict[str, 
     return {**{name: value for name, value in own.items() if name not in ONLY_CLASSIC}, **times}
 
 
-def _of_coordinator(settings: ConsumerSettings, brokers: BrokerSettings) -> tuple[str, ...]:
-    """Return the assignor that the coordinator runs if all members request the same one."""
+def _assignor_names(
+    settings: ConsumerSettings, brokers: BrokerSettings, own: Sequence[str]
+) -> tuple[str, ...]:
+    """Return a member's assignors; with the consumer protocol, that of the coordinator if all request one."""
+    if settings.group_protocol != "consumer":
+        return tuple(own)
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
 
 
@@ -359,12 +361,9 @@ def _describe_commits(group: Group, member: Member) -> str:
     policy, settings = commit_policy(group, member), consumer_settings(group, member)
     if _is_off(group, member):
         stored = f"offsets stored {_when(policy)}, " if policy.call == "store" else ""
-        return (
-            stored
-            + "no commits (enable.auto.commit=false"
-            + (")" if stored else ", and no commit)")
-        )
-    return _words(policy, settings.auto_commit_interval_ms, group) + _where(group)
+        return f"{stored}no commits (enable.auto.commit=false{', and no commit' * (not stored)})"
+    into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
+    return _words(policy, settings.auto_commit_interval_ms, group) + into.get(group.offsets, "")
 
 
 def _words(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
@@ -386,12 +385,6 @@ def _in_background(group: Group) -> bool:
     """Return whether automatic commits are made while the handler works."""
     client = client_of(group, group.members[0])
     return profile_of(client).in_background or group.offsets == "zookeeper"
-
-
-def _where(group: Group) -> str:
-    """Return where the commits go, if not to Kafka."""
-    into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
-    return into.get(group.offsets, "")
 
 
 def _when(policy: CommitPolicy) -> str:

@@ -145,13 +145,14 @@ VALUES = {
 _OF_A_CALL = re.compile(r"[^a-z ]|commits?")
 
 
-def meant_commit(text: str) -> str:
-    """Return the short form of a commit policy that the name of a call means, or nearly so.
+def unknown_policy(text: str, known: Collection[str]) -> str:
+    """Return the reason against a text that is no commit policy; it may be the name of a call.
 
-    >>> meant_commit("commitSync()"), meant_commit("auto-commit"), meant_commit("commit_async per record")
-    ('sync', 'auto', 'async per record')
+    >>> unknown_policy("commitSync()", ["sync", "async"])
+    'unknown policy; did you mean "sync"?'
     """
-    return _OF_A_CALL.sub("", text.lower()).strip() or text
+    near = hint(_OF_A_CALL.sub("", text.lower()).strip() or text, known)
+    return f"unknown policy{near or f'; allowed are a table or {listed(known)}'}"
 
 
 def meant_key(key: str, known: Collection[str]) -> str:

@@ -201,10 +201,9 @@ def commit(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value not in COMMITS:
-        from emulator.scenario.meant_words import meant_commit  # noqa: PLC0415  only for errors
+        from emulator.scenario.meant_words import unknown_policy  # noqa: PLC0415  only for errors
 
-        near = hint(meant_commit(value), COMMITS)
-        raise ValueError(f"unknown policy{near or f'; allowed are a table or {listed(COMMITS)}'}")
+        raise ValueError(unknown_policy(value, COMMITS))
     return dict(COMMITS[value])
 
 

@@ -112,8 +112,8 @@ def with_values(text: str, subject: Subject, group: GroupFacts) -> str:
         values["max.poll.interval.ms"] = group.deployed_interval_ms
 
     def with_value(match: re.Match[str]) -> str:
-        name = group.own_names.get(match[1], group.name_of(match[1]))
-        return f"{name} (now {_spelled(values[name])})"
+        name = group.name_of(match[1])
+        return f"{group.own_names.get(name, name)} (now {_spelled(values[name])})"
 
     return _SETTING.sub(with_value, text.replace(SWITCH, group.switch))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from emulator.scenario import short_forms
@@ -122,15 +122,6 @@ def other_name_of(one: str, name: str) -> bool:
     """Return whether a client has two names, its own and Kafka's, for one setting, and these are they."""
     renamed = (profile_of(client).names for client in CLIENTS[1:])
     return one != name and any(names.get(one, one) == names.get(name, name) for names in renamed)
-
-
-def own_names(clients: Sequence[str]) -> dict[str, str]:
-    """Return the own names of settings of an only client, by Kafka's names; none for several clients.
-
-    A name in another style, such as ``session_timeout_ms``, is Kafka's name.
-    """
-    names = profile_of(clients[0]).names if len(clients) == 1 else {}
-    return {kafkas: own for own, kafkas in names.items() if "." in own}
 
 
 def kafkas_value(name: str, value: object, profile: ClientProfile) -> object:

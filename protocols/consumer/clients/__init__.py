@@ -296,6 +296,11 @@ class ClientProfile:
         """Whether a thread of its own works on the group."""
         return self.works is Runs.IN_BACKGROUND
 
+    @property
+    def own_names(self) -> dict[str, str]:
+        """The client's own names of settings, by Kafka's; ``session_timeout_ms`` is Kafka's in another style."""
+        return {kafkas: own for own, kafkas in self.names.items() if "." in own}
+
     def commit_timeout_ms(self, settings: ConsumerSettings) -> int:
         """Return how long (ms) a commit of the application is repeated."""
         if self.commits_within == "session.timeout.ms":

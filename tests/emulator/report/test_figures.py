@@ -40,8 +40,8 @@ def test_the_slowest_of_several_takeovers_is_shown():
 
 def test_a_fault_in_step_with_batches_is_noted_over_several_seeds():
     """The records are the same in each seed, other figures are not."""
-    alike = [Metrics({"reprocessed": 5, "downtime_max_s": at}) for at in (1.0, 2.0)]
-    apart = [Metrics({"reprocessed": at}) for at in (1, 2)]
+    alike = [Metrics({"reprocessed": 5, "lost": 0, "downtime_max_s": at_s}) for at_s in (1.0, 2.0)]
+    apart = [Metrics({"reprocessed": records, "lost": 0}) for records in (1, 2)]
 
     assert "between =" in " ".join(note_on_spread(alike))
     assert [[], []] == [list(note_on_spread(runs)) for runs in (apart, alike[:1])]

@@ -50,7 +50,7 @@ def test_losses_that_remove_nobody_are_not_blamed():
 
 
 def test_a_hint_names_settings_as_the_client_does():
-    """librdkafka calls the time for which it waits socket.timeout.ms."""
+    """The time for which librdkafka waits is its socket.timeout.ms."""
     _, hints = found(0.4, "", 'client = "librdkafka"')
 
     assert "waits for socket.timeout.ms (now 60000)" in hints["lost-messages"]
