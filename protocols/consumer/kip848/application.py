@@ -11,8 +11,9 @@ from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.fetch_buffer import Handed, in_record_order
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848 import reconciliation
+from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.kip848.requests import queue
-from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, Progress, Slot
+from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import (
     EACH_RECORD_US,
     ApplyAssignment,

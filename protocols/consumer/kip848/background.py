@@ -10,17 +10,10 @@ from collections.abc import Callable
 from protocols.consumer import metadata
 from protocols.consumer.committing import first_error
 from protocols.consumer.kip848 import commits, heartbeat, membership, positions, reconciliation
+from protocols.consumer.kip848.member import MemberState, ReleaseStage
 from protocols.consumer.kip848.membership import join, on_released
 from protocols.consumer.kip848.requests import mark_unknown
-from protocols.consumer.kip848.state import (
-    Api,
-    ClientState,
-    Consumer,
-    InFlight,
-    MemberState,
-    Progress,
-    ReleaseStage,
-)
+from protocols.consumer.kip848.state import Api, ClientState, Consumer, InFlight, Progress
 from protocols.consumer.kip848.threads import (
     ApplyAssignment,
     AwaitingCheck,

@@ -35,15 +35,9 @@ from protocols.consumer.kip848 import (
     positions,
 )
 from protocols.consumer.kip848.application import POLL
+from protocols.consumer.kip848.member import MemberState, Reconciling
 from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commit
-from protocols.consumer.kip848.state import (
-    ClientState,
-    Consumer,
-    MemberState,
-    Progress,
-    Reconciling,
-    Slot,
-)
+from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_fetch_failed, throw_out_of_range

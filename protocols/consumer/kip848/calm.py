@@ -16,8 +16,9 @@ from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.application import POLL, Wait
 from protocols.consumer.kip848.background import WOKEN
+from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.kip848.requests import BACKGROUND
-from protocols.consumer.kip848.state import ClientState, Consumer, MemberState, Progress, Slot
+from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import (
     OUTSIDE,
     Event,

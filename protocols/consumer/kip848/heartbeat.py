@@ -6,17 +6,15 @@ Source: ``ConsumerHeartbeatRequestManager``, ``AbstractHeartbeatRequestManager``
 from __future__ import annotations
 
 from protocols.consumer.kip848 import membership
+from protocols.consumer.kip848.member import TRANSITIONS, MemberState, ReleaseStage
 from protocols.consumer.kip848.membership import release_assignment
 from protocols.consumer.kip848.requests import ask, mark_unknown
 from protocols.consumer.kip848.state import (
     NOTHING_SENT,
-    TRANSITIONS,
     Api,
     Beat,
     ClientState,
     Consumer,
-    MemberState,
-    ReleaseStage,
     SentFields,
 )
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known

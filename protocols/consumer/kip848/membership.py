@@ -8,13 +8,9 @@ from __future__ import annotations
 from assignors.types import TopicPartition
 from protocols.consumer import metadata, offset_fetcher
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError, exception_name
-from protocols.consumer.kip848.requests import request_call
-from protocols.consumer.kip848.state import (
+from protocols.consumer.kip848.member import (
     NO_ASSIGNMENT,
     AbortedReconciliation,
-    Api,
-    ClientState,
-    Consumer,
     Ids,
     Membership,
     MemberState,
@@ -22,6 +18,8 @@ from protocols.consumer.kip848.state import (
     ReleaseStage,
     by_id,
 )
+from protocols.consumer.kip848.requests import request_call
+from protocols.consumer.kip848.state import Api, ClientState, Consumer
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads

@@ -13,14 +13,7 @@ from typing import TypeVar
 from assignors.types import TopicPartition
 from protocols.consumer.kip848.calm import is_settled
 from protocols.consumer.kip848.commits import unanswered, unfinished
-from protocols.consumer.kip848.state import (
-    NO_BEAT,
-    Beat,
-    ClientState,
-    Consumer,
-    InFlight,
-    Slot,
-)
+from protocols.consumer.kip848.state import NO_BEAT, Beat, ClientState, Consumer, InFlight, Slot
 from protocols.consumer.kip848.threads import (
     OUTSIDE,
     App,

@@ -11,18 +11,17 @@ from assignors.types import TopicPartition
 from protocols.consumer import metadata
 from protocols.consumer.clients import CommitClock, RevokeCommit
 from protocols.consumer.committing import automatic_offsets
-from protocols.consumer.kip848.membership import transition
-from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
-from protocols.consumer.kip848.state import (
+from protocols.consumer.kip848.member import (
     NO_ASSIGNMENT,
-    ClientState,
-    Consumer,
     Ids,
     LocalAssignment,
     MemberState,
     Reconciling,
     Stage,
 )
+from protocols.consumer.kip848.membership import transition
+from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
+from protocols.consumer.kip848.state import ClientState, Consumer
 from protocols.consumer.kip848.threads import CallbackNeeded, Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads

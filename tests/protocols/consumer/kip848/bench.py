@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from protocols.consumer.kip848.machine import Client
-from protocols.consumer.kip848.state import ClientState, Consumer, MemberState
+from protocols.consumer.kip848.member import MemberState
+from protocols.consumer.kip848.state import ClientState, Consumer
 from protocols.consumer.kip848.threads import Lag
 from protocols.facts import ClientStateChanged
 from protocols.machine import Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from protocols.consumer.fetch_buffer import Handed
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.messages import FetchRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import ConsumerGroupHeartbeatRequest
 from protocols.messages.errors import ErrorCode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.messages import (
     ConsumerGroupHeartbeatRequest,
     FindCoordinatorRequest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.kip848.state import (
+from protocols.consumer.kip848.member import (
     NO_ASSIGNMENT,
     NO_MEMBER,
     TRANSITIONS,

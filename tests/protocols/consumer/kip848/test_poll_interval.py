@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.facts import ClientDropped
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from protocols.consumer.calls import Closed, CloseOperation, Failed
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.kip848.threads import Calling, Closing, CommittingSync, Lag, Outside
 from protocols.facts import EpochOpened
 from protocols.messages import (

@@ -12,7 +12,7 @@ from typing import Any
 
 from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.kip848.threads import Outside
 from protocols.coordinator.dispatch import reject_unavailable
 from protocols.machine import Send

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assignors.types import TopicPartition
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.groups.kip848.group import MemberState as Reached
 
 from .coordinator import Coordinated, Placed

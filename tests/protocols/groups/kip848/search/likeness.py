@@ -15,7 +15,8 @@ from typing import Any
 from immutables import Map
 
 from protocols.consumer.fetching import Fetcher
-from protocols.consumer.kip848.state import NO_ASSIGNMENT, ClientState, InFlight, LocalAssignment
+from protocols.consumer.kip848.member import NO_ASSIGNMENT, LocalAssignment
+from protocols.consumer.kip848.state import ClientState, InFlight
 from protocols.consumer.positions import Positions, Reading
 from protocols.consumer.reader import Metadata
 from protocols.java_maps import TimelineMap

@@ -11,7 +11,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed
 from protocols.consumer.fetching import CLOSES_SESSION
 from protocols.consumer.kip848.heartbeat import HEARTBEAT
-from protocols.consumer.kip848.state import MemberState
+from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.kip848.threads import Outside
 from protocols.consumer.metadata import METADATA
 from protocols.consumer.requests import REQUESTS
