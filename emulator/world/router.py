@@ -261,11 +261,20 @@ class Router:
         if brokers.hold(broker, lambda: self._arrive(envelope, broker)):
             return
         request: Any = envelope.body
-        answer = self._answers.get(type(request))
-        if answer is not None:
-            self.answer(broker, envelope.header, answer(request, broker))
-        else:
+        give = self._answers.get(type(request))
+        if give is None:
             self._offsets_topic.shard_of(_group_of(request)).handle(envelope, broker)
+            return
+        header = envelope.header
+
+        def answer() -> None:
+            self.answer(broker, header, give(request, broker))
+
+        process = self._processes.get(header.client)
+        if process is None or not isinstance(request, _BEHIND_FETCHES):
+            answer()
+        else:
+            self._fetches.answer_behind(process, broker, answer)
 
     # -- responses -------------------------------------------------------------------------------
 
@@ -364,6 +373,10 @@ def _group_of(request: Any) -> str:
 
 _RECURRING = frozenset({"OffsetCommit", "Heartbeat"})
 """The messages that may be on their way where a period begins (:mod:`emulator.world.periods`)."""
+
+_BEHIND_FETCHES = (FindCoordinatorRequest, ListOffsetsRequest, OffsetsForLeaderEpochRequest)
+"""Requests over the connection of the fetches. Metadata are left out: their refresh is arithmetic
+(:mod:`emulator.world.periods.upkeep`)."""
 
 _GROUP_KINDS = frozenset(
     {

@@ -6,7 +6,7 @@ maps that Kafka's clients pass on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -23,7 +23,13 @@ from protocols.consumer.lookup import LOSES_COORDINATOR
 from protocols.consumer.reader import MS, NEVER, Reader
 from protocols.consumer.requests import A
 from protocols.machine import SetTimer, Step
-from protocols.messages import UNKNOWN_EPOCH, OffsetCommitResponse, OffsetToCommit
+from protocols.messages import (
+    UNKNOWN_EPOCH,
+    Envelope,
+    HeartbeatResponse,
+    OffsetCommitResponse,
+    OffsetToCommit,
+)
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -167,3 +173,13 @@ def first_error(response: OffsetCommitResponse) -> ErrorCode:
     """Return the first error in a response, which decides how the commit ends."""
     errors = (error for _, error in response.errors if error is not ErrorCode.NONE)
     return next(errors, ErrorCode.NONE)
+
+
+def has_succeeded(response: Envelope, in_flight: Container[int]) -> bool:
+    """Return whether a response says that a heartbeat or commit *in_flight* has succeeded."""
+    body = response.body
+    if response.header.correlation_id not in in_flight:
+        return False
+    if type(body) is OffsetCommitResponse:
+        return not first_error(body)
+    return type(body) is HeartbeatResponse and not body.error

@@ -73,7 +73,7 @@ class Fetcher(FetchBuffer):
         for leader, readings in positions.by_leader.items():
             if leader == NO_LEADER or leader in self._in_flight or leader in buffered:
                 continue
-            if self._backs_off(leader, now):
+            if self.backs_off(leader, now):
                 continue
             wanted = self._partitions_to_fetch(readings, queued)
             if wanted:
@@ -117,7 +117,7 @@ class Fetcher(FetchBuffer):
         metadata, and none whose reconnect back-off runs (``prepareCloseFetchSessionRequests``).
         """
         asked = self._sessions.intersection(known)
-        brokers = [broker for broker in sorted(asked) if not self._backs_off(broker, now)]
+        brokers = [broker for broker in sorted(asked) if not self.backs_off(broker, now)]
         self._in_flight.update(brokers)
         return [(broker, CLOSES_SESSION) for broker in brokers]
 
@@ -153,9 +153,13 @@ class Fetcher(FetchBuffer):
         self._broken[broker] = Broken(self.failures(broker) + 1, ready_us)
         self.positions.forget_leaders_at(broker)
 
-    def _backs_off(self, broker: int, now: int) -> bool:
+    def backs_off(self, broker: int, now: int) -> bool:
         """Return whether a broken connection may not be opened again yet (``isUnavailable``)."""
         return broker in self._broken and now < self._broken[broker].ready_us
+
+    def has_fetched(self, broker: int) -> bool:
+        """Return whether it has fetched from a broker."""
+        return broker in self._sessions
 
     def failures(self, broker: int) -> int:
         """Return how often the connection to a broker broke without a response in between."""

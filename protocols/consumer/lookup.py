@@ -34,6 +34,9 @@ class Unknown:
     lookup: int | None = None
     """Correlation id of the FindCoordinator in flight."""
 
+    asked: int | None = None
+    """The broker that it was sent to."""
+
     retry_us: int = 0
 
 
@@ -51,15 +54,31 @@ def ask_for_coordinator(
         return Step(unknown)
     if now < unknown.retry_us:
         return Step(unknown, (SetTimer(LOOKUP, unknown.retry_us),))
-    known = brokers or reader.brokers
-    node = known[unknown.attempt % len(known)]
+    node = least_loaded(brokers or reader.brokers, reader, unknown.attempt, now)
     limit = now + reader.settings.request_timeout_ms * MS
     request = FindCoordinatorRequest(group_id=reader.group_id)
     sent = (Send(node, request, number), SetTimer(LOOKUP, limit))
-    return Step(replace(unknown, lookup=number), sent)
+    return Step(replace(unknown, lookup=number, asked=node), sent)
+
+
+def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int) -> int:
+    """Return the broker to ask: one that can be reached, is connected, and has the fewest fetches in flight.
+
+    Among equal brokers each attempt takes the next one, where Kafka draws (``leastLoadedNode``). The first one
+    counts as connected until a lookup fails: a new client asks it.
+    """
+    fetcher, first = reader.fetcher, attempt % len(known)
+
+    def load(broker: int) -> tuple[bool, bool, bool]:
+        is_first = broker == known[0] and not attempt
+        contacted = is_first or fetcher.has_fetched(broker)
+        connected = contacted and not fetcher.failures(broker)
+        return fetcher.backs_off(broker, now), not connected, broker in fetcher.in_flight
+
+    return min(known[first:] + known[:first], key=load)
 
 
 def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:
     """Retry the lookup after the back-off."""
     retry = now + backoff_us(reader, "lookup", unknown.attempt, now)
-    return Step(Unknown(unknown.attempt + 1, None, retry), (SetTimer(LOOKUP, retry),))
+    return Step(Unknown(unknown.attempt + 1, retry_us=retry), (SetTimer(LOOKUP, retry),))

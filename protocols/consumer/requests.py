@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
+from assignors.types import TopicPartition
 from protocols.consumer import metadata, offset_fetcher, validation
 from protocols.consumer.lookup import Known, Unknown, ask_for_coordinator
 from protocols.consumer.reader import Reader, Reads, reconnect_backoff_us
 from protocols.machine import Effect, Send, SetTimer, Step
-from protocols.messages import FetchedRecords, Message, coordinator_node
+from protocols.messages import (
+    Envelope,
+    FetchedRecords,
+    Message,
+    OffsetToCommit,
+    coordinator_node,
+)
 from protocols.values import replace
 
 REQUESTS = "requests"
@@ -161,7 +168,7 @@ def on_data_connection_lost(
     failures = reader.fetcher.failures(broker)
     reader.fetcher.disconnected(broker, now + reconnect_backoff_us(reader, failures, now))
     step = on_reads(state, lambda reads: validation.on_connection_lost(reads, reader, broker, now))
-    if isinstance(state.coordinator, Unknown) and state.coordinator.lookup is not None:
+    if isinstance(state.coordinator, Unknown) and state.coordinator.asked == broker:
         step = step.then(fail_lookup)
     return step.then(
         lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, reader, now))
@@ -181,3 +188,49 @@ def throw_out_of_range(state: A, reader: Reader) -> Step[A]:
 def on_metadata_timer(state: A, reader: Reader, now: int) -> Step[A]:
     """Request metadata again, because of the age limit or because a request timed out."""
     return on_reads(state, lambda reads: metadata.on_timer(reads, reader, now))
+
+
+# -- for a host that skips whole periods of a client ----------------------------------------------
+
+
+class OpenRequest(NamedTuple):
+    """A request to the coordinator without a response yet."""
+
+    sent_us: int
+    is_sync: bool
+    """Whether commitSync waits for it."""
+
+
+class Renumbered(NamedTuple):
+    """The correlation ids of a client behind skipped periods."""
+
+    more: int
+    """How many more it has used."""
+
+    open: Mapping[int, int]
+    """Those of the requests and commits that have not ended, by the ids that they had before."""
+
+
+def renewed(state: A) -> A:
+    """Return the state with the earliest deadline of its requests in flight as request timer."""
+    deadlines = [flight.deadline_us for flight in state.in_flight.values()]
+    return replace(state, request_timer_us=min(deadlines, default=None))
+
+
+def moved_offsets(
+    offsets: tuple[OffsetToCommit, ...], records: Mapping[TopicPartition, int]
+) -> tuple[OffsetToCommit, ...]:
+    """Return the offsets of a commit behind so many records more of each partition."""
+    return tuple(
+        [entry._replace(offset=entry.offset + records.get(entry.partition, 0)) for entry in offsets]
+    )
+
+
+def renumbered(responses: tuple[Envelope, ...], numbers: Mapping[int, int]) -> tuple[Envelope, ...]:
+    """Return responses that no thread has read, with the numbers that their requests have then."""
+    return tuple(
+        [
+            Envelope(header._replace(correlation_id=numbers[header.correlation_id]), body)
+            for header, body in responses
+        ]
+    )

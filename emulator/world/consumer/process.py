@@ -33,7 +33,7 @@ from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetch_buffer import Handed
-from protocols.consumer.open_requests import Renumbered
+from protocols.consumer.requests import Renumbered
 from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 

@@ -18,7 +18,7 @@ from emulator.world.router import Carried
 from emulator.world.world import World
 from protocols.consumer.classic import calm
 from protocols.consumer.classic.machine import Client as ClassicClient
-from protocols.consumer.open_requests import OpenRequest, Renumbered
+from protocols.consumer.requests import OpenRequest, Renumbered
 from protocols.messages import Envelope, Header, OffsetCommitRequest
 from protocols.values import replace
 

@@ -35,7 +35,7 @@ from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.duties import wait_until_us
 from protocols.consumer.classic.heartbeat import deadlines_of, with_deadlines
 from protocols.consumer.classic.machine import Client
-from protocols.consumer.open_requests import Renumbered
+from protocols.consumer.requests import Renumbered
 
 if TYPE_CHECKING:
     from emulator.world.consumer.process import Process

@@ -27,8 +27,7 @@ from protocols.consumer.classic.heartbeat import NEXT_BEAT, SESSION_END, deadlin
 from protocols.consumer.classic.machine import Client
 from protocols.consumer.lookup import LOOKUP
 from protocols.consumer.metadata import METADATA, due_us
-from protocols.consumer.open_requests import OpenRequest
-from protocols.consumer.requests import REQUESTS
+from protocols.consumer.requests import REQUESTS, OpenRequest
 from protocols.groups.classic.group import SESSION
 from protocols.groups.deletion import EXPIRE_OFFSETS
 

@@ -17,15 +17,15 @@ from protocols.consumer.classic.heartbeat import last_tick
 from protocols.consumer.classic.membership import timeout_us
 from protocols.consumer.classic.phases import OUTSIDE, App, CommittingSync, Outside
 from protocols.consumer.classic.state import Api, Beat, ClientState, Consumer, InFlight
+from protocols.consumer.committing import has_succeeded
 from protocols.consumer.fetch_buffer import Handed
-from protocols.consumer.open_requests import (
+from protocols.consumer.reader import NEVER, NOTHING_ASKED
+from protocols.consumer.requests import (
     OpenRequest,
     Renumbered,
-    has_succeeded,
     moved_offsets,
     renumbered,
 )
-from protocols.consumer.reader import NEVER, NOTHING_ASKED
 from protocols.facts import CommitKind
 from protocols.messages import FetchResponse
 from protocols.values import replace

@@ -27,8 +27,8 @@ from protocols.consumer.classic.phases import Calling, Closing, CommittingSync, 
 from protocols.consumer.classic.responses import pump, respond
 from protocols.consumer.classic.state import ClientState
 from protocols.consumer.classic.thread import ApplicationThread
-from protocols.consumer.open_requests import Renumbered, renewed
 from protocols.consumer.reader import NEVER
+from protocols.consumer.requests import Renumbered, renewed
 from protocols.machine import Call, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace

@@ -188,6 +188,10 @@ class ClientProfile:
     answers: a broker answers a fetch in flight first, after up to ``fetch.max.wait.ms``. franz-go cancels
     its fetches, which breaks their connections, and ends the sessions over new ones: it waits for none."""
 
+    fetches_apart: bool = False
+    """Whether fetches have connections of their own; else a broker answers a fetch in flight before a later
+    lookup of the coordinator or of offsets."""
+
     unclosed: frozenset[ErrorCode] = frozenset()
     """Fatal errors after which ``close()`` only returns them: no commit, no call, no LeaveGroup."""
 

@@ -37,6 +37,7 @@ FRANZ_GO = ClientProfile(
     session_end=SessionEnd.NOTHING,
     limits_poll_interval=False,
     first_heartbeat_ms=500,
+    fetches_apart=True,
     calls_without_partitions=Joins.NONE,
     reads={"PollFetches": Amount.ALL, "PollRecords": Amount.GIVEN},
     stores="MarkCommitRecords()",

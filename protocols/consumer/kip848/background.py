@@ -299,12 +299,24 @@ def on_disconnected(
     broker = broker_of(node)
     if node == coordinator_node(broker):
         step = Step(state)
-        if isinstance(state.coordinator, Known) and state.coordinator.broker == broker:
+        if _notices_loss(state, consumer, broker):
             step = mark_unknown(state, "connection lost", now)
         return step.then(lambda s: _lose(s, consumer, broker, now))
     return on_data_connection_lost(
         state, consumer, broker, lambda s: on_lookup_failed(s, consumer, now), now
     )
+
+
+def _notices_loss(state: ClientState, consumer: Consumer, broker: int) -> bool:
+    """Return whether a broken connection makes the coordinator unknown.
+
+    The Java client learns of it from a request that fails (``handleCoordinatorDisconnect``): the next one, if
+    none was in flight.
+    """
+    if not isinstance(state.coordinator, Known) or state.coordinator.broker != broker:
+        return False
+    fails = any(flight.broker == broker for flight in state.in_flight.values())
+    return fails or consumer.profile.in_background
 
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:

@@ -31,8 +31,7 @@ from protocols.consumer.kip848.threads import (
     Polling,
     awaits_last_answers,
 )
-from protocols.consumer.open_requests import Renumbered, renewed
-from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
+from protocols.consumer.requests import Renumbered, on_fetch_failed, renewed, throw_out_of_range
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace

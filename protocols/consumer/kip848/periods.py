@@ -24,8 +24,8 @@ from protocols.consumer.kip848.threads import (
     Polled,
     Polling,
 )
-from protocols.consumer.open_requests import OpenRequest, Renumbered, moved_offsets
 from protocols.consumer.reader import MS, NOTHING_ASKED
+from protocols.consumer.requests import OpenRequest, Renumbered, moved_offsets
 from protocols.values import replace
 
 Records = Mapping[TopicPartition, int]

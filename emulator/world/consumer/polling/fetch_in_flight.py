@@ -13,7 +13,7 @@ from protocols.consumer.fetch_session import FetchSession
 from protocols.messages import UNKNOWN_EPOCH, FetchedRecords, FetchResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from emulator.world.consumer.blueprints import AnyClient
     from protocols.consumer.positions import Reading
@@ -106,6 +106,8 @@ class FetchInFlight:
         "_wait_us",
         "arrives_us",
         "asked_us",
+        "behind",
+        "behind_us",
         "broker",
         "closed_us",
         "live",
@@ -139,6 +141,12 @@ class FetchInFlight:
         self.arrives_us = NEVER
         self.closed_us = 0
         """When the broker has the request that ends the session, if one was sent behind the fetch."""
+
+        self.behind: tuple[Callable[[], None], ...] = ()
+        """The broker's answers to requests behind it, over the same connection."""
+
+        self.behind_us = NEVER
+        """When they are given."""
 
         self.live = True
         """Its answer arrives as an event; else the process's poll loop looks for it."""

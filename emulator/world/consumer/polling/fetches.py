@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.partitions.arrivals import NEVER
-from emulator.world.cluster.partitions.shown_log import ShownLog, bytes_in, offset_after
+from emulator.world.cluster.partitions.shown_log import ShownLog
 from emulator.world.cluster.topics import Topics
+from emulator.world.consumer.polling.fetch_answers import answer_to
 from emulator.world.consumer.polling.fetch_in_flight import (
     AT_ONCE,
     FetchInFlight,
@@ -21,27 +22,23 @@ from emulator.world.consumer.polling.fetch_in_flight import (
     comes_again,
     visible_us,
 )
-from emulator.world.kernel import Rank
+from emulator.world.kernel import Moment, Rank
 from emulator.world.network import Way, broker_name, broker_party
 from emulator.world.run import Run
 from protocols.consumer.fetch_session import FetchSession
 from protocols.messages import (
     Disconnected,
     Envelope,
-    FetchedRecords,
     FetchPartition,
     FetchRequest,
     FetchResponse,
     Header,
-    LeaderAndEpoch,
 )
-from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from assignors.types import TopicPartition
-    from emulator.world.cluster.replicas import ReplicaSet
     from protocols.consumer.positions import Reading
 
 NO_HEADER = Header("", -1)
@@ -131,6 +128,34 @@ class Fetches:
         when = max(self._run.kernel.now, fetch.asked_us + timeout)
         self._run.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
 
+    def answer_behind(self, process: Reader, broker: int, answer: Callable[[], None]) -> None:
+        """Answer a request now, or right behind a fetch that the broker has not answered.
+
+        A broker answers the requests of one connection in turn.
+        """
+        process.unfold()
+        fetch, now = self.of(process).get(broker), self._run.kernel.now
+        apart = process.blueprint.profile.fetches_apart
+        if apart or fetch is None or not fetch.asked_us <= now < fetch.ready_us:
+            answer()
+            return
+        fetch.behind += (answer,)
+        self._await_behind(fetch)
+
+    def _await_behind(self, fetch: FetchInFlight) -> None:
+        """Give the answers behind a fetch when that is answered; a later plan replaces this one."""
+        fetch.behind_us = ready_us = fetch.ready_us
+        if not fetch.behind or ready_us >= NEVER:
+            return
+
+        def give(_: Moment) -> None:
+            if fetch.behind_us == ready_us:
+                answers, fetch.behind = fetch.behind, ()
+                for answer in answers:
+                    answer()
+
+        self._run.kernel.at(ready_us, Rank.AT_BROKER, fetch.process.blueprint.index, give)
+
     def _current(self, fetch: FetchInFlight) -> bool:
         mine = self._in_flight.get(fetch.process.name)
         return mine is not None and mine.get(fetch.broker) is fetch
@@ -164,38 +189,7 @@ class Fetches:
     def take(self, fetch: FetchInFlight) -> FetchResponse:
         """Take a fetch off the wire and return its answer, as of when the broker gave it."""
         self.drop(fetch.process, fetch.broker)
-        settings = fetch.process.blueprint.settings
-        room = settings.fetch_max_bytes
-        found: list[FetchedRecords] = []
-        for want in list(fetch.wants.cached.values()):
-            if want.when_us > fetch.ready_us:
-                continue
-            answer = self._read(want, fetch, room, first=not found)
-            found.append(answer)
-            if not answer.error:
-                assert want.log is not None
-                room -= bytes_in(want.log, answer.first, answer.next_offset)
-                fetch.wants.answered(want.partition)
-            if room <= 0:
-                break
-        return FetchResponse(fetch.broker, tuple(found))
-
-    def _read(self, want: Want, fetch: FetchInFlight, room: int, *, first: bool) -> FetchedRecords:
-        """Return the answer of one partition."""
-        log = want.log
-        if log is None:
-            return _error(want.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        refusal = log.replicas.refusal(fetch.broker, want.epoch)
-        if refusal:
-            return _refused(want.partition, log.replicas, fetch.broker, refusal)
-        if not log.start <= want.offset <= log.end(fetch.ready_us):
-            return _error(want.partition, ErrorCode.OFFSET_OUT_OF_RANGE, want.offset)
-        most = fetch.process.blueprint.settings.max_partition_fetch_bytes
-        most = max(min(most, room) // log.record_size, 1 if first else 0)
-        end = min(log.high_watermark(fetch.ready_us), offset_after(log, want.offset, most))
-        end = max(end, want.offset)
-        gaps, want.answered = log.delivered, end
-        return FetchedRecords(want.partition, want.offset, end, epochs=log.epochs, gaps=gaps)
+        return answer_to(fetch)
 
     def answered_to(self, process: Reader, tp: TopicPartition) -> int:
         """Return the end of what a process has got of a partition; 0 if it has got nothing."""
@@ -328,6 +322,7 @@ class Fetches:
         fetch.plan(max(fetch.asked_us, fetch.closed_us, now))
         self._hold(fetch)
         self._await(fetch)
+        self._await_behind(fetch)
 
     def append(self, tp: TopicPartition, at_us: int) -> None:
         """Append a record that a consumer produces; fetches in flight may be answered earlier.
@@ -377,15 +372,3 @@ class Fetches:
     def drop(self, process: Reader, broker: int) -> None:
         """Forget the fetch of one process to one broker."""
         self.of(process).pop(broker, None)
-
-
-def _refused(
-    partition: TopicPartition, replicas: ReplicaSet, broker: int, error: ErrorCode
-) -> FetchedRecords:
-    """Return a refusal with the leader that the broker knows of (KIP-951)."""
-    current = LeaderAndEpoch(replicas.leader_known_to(broker), replicas.epoch_known_to(broker))
-    return FetchedRecords(partition, -1, -1, error, current_leader=current)
-
-
-def _error(partition: TopicPartition, error: ErrorCode, asked: int = -1) -> FetchedRecords:
-    return FetchedRecords(partition, asked, asked, error)

@@ -9,7 +9,7 @@ from protocols.consumer.classic.calm import moved_state, moves_requests
 from protocols.consumer.classic.phases import CommittingSync
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.lookup import Unknown
-from protocols.consumer.open_requests import Renumbered
+from protocols.consumer.requests import Renumbered
 from protocols.facts import CommitAnswered
 from protocols.messages import JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode

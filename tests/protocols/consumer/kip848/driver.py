@@ -38,6 +38,12 @@ class ClientDriver(ClientBench):
         """Poll, and let no thread run yet but the application's."""
         self.carry_out(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
 
+    def lose_coordinator(self) -> None:
+        """Let the coordinator die, and the next heartbeat fail: so the client learns of it."""
+        self.coordinator = None
+        self.advance_until(Beat)
+        self.disconnect()
+
     # -- answers -----------------------------------------------------------------------------
 
     def beaten(

@@ -272,12 +272,6 @@ def test_a_state_that_comes_again_has_its_times_later():
     assert (NEVER, wait_us + 14) == (calm.events_us, calm.wait_us)
 
 
-def lose_coordinator(driver: ClientDriver) -> None:
-    """Break the connection to the coordinator; the next one is unknown."""
-    driver.coordinator = None
-    driver.disconnect()
-
-
 @pytest.mark.parametrize(
     "disturb",
     [
@@ -285,7 +279,7 @@ def lose_coordinator(driver: ClientDriver) -> None:
         lambda driver: driver.begin_poll(1_000),
         lambda driver: driver.commit_async({0: 0}),
         lambda driver: driver.unsubscribe(),
-        lose_coordinator,
+        lambda driver: driver.lose_coordinator(),
         lambda driver: driver.disconnect(1),
         lambda driver: driver.beat_due(),
         lambda driver: driver.to_own(0),

@@ -31,8 +31,7 @@ def committer() -> ClientDriver:
 
 def alone(driver: ClientDriver) -> ClientDriver:
     """The same member after its coordinator has gone."""
-    driver.coordinator = None
-    driver.disconnect()
+    driver.lose_coordinator()
     return driver
 
 

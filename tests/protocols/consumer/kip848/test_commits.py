@@ -104,8 +104,7 @@ def test_commit_sync_tries_again_with_the_same_offsets(driver, error):
 
 def test_commit_sync_without_a_coordinator_waits_for_one(driver):
     """The commit leaves as soon as a coordinator is found."""
-    driver.coordinator = None
-    driver.disconnect()
+    driver.lose_coordinator()
     driver.commit_sync({0: 9})
     assert [] == driver.pending(OffsetCommitRequest)
     driver.coordinator = 1

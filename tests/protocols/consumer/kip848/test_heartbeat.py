@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.lookup import Known, Unknown
-from protocols.messages import ConsumerGroupHeartbeatRequest
+from protocols.messages import ConsumerGroupHeartbeatRequest, FindCoordinatorRequest
 from protocols.messages.errors import ErrorCode
 
 from .driver import MEMBER, Beat, ClientDriver, ids
@@ -219,3 +219,16 @@ def test_an_answer_to_a_heartbeat_from_before_a_reset_is_ignored(driver):
     driver.beaten(2)
 
     assert 0 == driver.epoch
+
+
+def test_a_broken_connection_is_noticed_by_the_next_request():
+    """The Java client has no look at the connection itself (``handleCoordinatorDisconnect``)."""
+    driver = ClientDriver()
+    driver.stable()
+    before = len(driver.ever(FindCoordinatorRequest))
+    driver.disconnect()
+    assert isinstance(driver.state.coordinator, Known)
+
+    driver.advance_until(Beat)
+    driver.disconnect()
+    assert before + 1 == len(driver.ever(FindCoordinatorRequest))

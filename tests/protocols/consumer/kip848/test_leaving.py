@@ -306,8 +306,7 @@ def test_the_final_commit_has_the_budget_of_close(driver):
 def test_without_a_coordinator_no_leave_is_sent():
     """A member that cannot reach its coordinator ends without its last heartbeat."""
     driver = manual()
-    driver.coordinator = None
-    driver.disconnect()
+    driver.lose_coordinator()
     driver.close()
 
     assert Closed() == driver.returned[-1]

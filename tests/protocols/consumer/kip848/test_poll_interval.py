@@ -189,8 +189,7 @@ def test_no_member_leaves_while_the_coordinator_is_unknown():
     """Without a coordinator the interval is not checked; with one it is, at once."""
     driver = ClientDriver(max_poll_interval_ms=6_000)
     driver.stable()
-    driver.coordinator = None
-    driver.disconnect()
+    driver.lose_coordinator()
     driver.advance(20_000)
     assert MemberState.STABLE is driver.member
     driver.coordinator = 1
