@@ -68,8 +68,8 @@ CYCLES = "emulator.world.consumer.polling.calm:Cycles"
 IN_LAPS = (
     Planted(f"{LAP}.fetches", " + behind", "", 2002),
     Planted(f"{LAP}._first", "found.setdefault(tp, later_us)", "found[tp] = later_us", 2002),
-    Planted(f"{LAP}.way", "most_us, self._cycle", "most_us + 1, self._cycle", 2022),
-    Planted(f"{CYCLES}._go_fetches", "fetches.count(lap.fetches(way))", "pass", 2002),
+    Planted(f"{LAP}.skip", "most_us, self._cycle", "most_us + 1, self._cycle", 2022),
+    Planted(f"{CYCLES}._go_fetches", "fetches.count(lap.fetches(skip))", "pass", 2002),
     Planted(
         f"{CYCLES}._go_fetches", "not fetches.comes_to(saved, at_us, positions)", "False", 2023
     ),
