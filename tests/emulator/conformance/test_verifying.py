@@ -366,21 +366,11 @@ def check_spoiled(tmp_path: Path, data: st.DataObject, run: Path) -> None:
 @pytest.mark.long
 @given(data=st.data())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15
-)
-def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data):
-    """Whatever a file holds, it is never a traceback."""
-    check_spoiled(tmp_path, data, kept / "static-crash-return/run-21")
-
-
-@pytest.mark.long
-@given(data=st.data())
-@settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
 )
 @pytest.mark.parametrize("name", ["static-crash-return/run-21", "kip848-join/run-21"])
-def test_many_spoiled_captures_are_refused_or_judged(tmp_path, kept, data, name):
-    """The same as above, for longer, and of a group of the consumer protocol."""
+def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data, name):
+    """Whatever a file holds, it is never a traceback."""
     check_spoiled(tmp_path, data, kept / name)
 
 

@@ -207,9 +207,6 @@ SHOWS = {
 }
 """What each is there to show; an empty set: that nothing is repeated or lost."""
 
-UNFOLDED = ("client-", "kip848-", "published-", "rolling-restart-kip848")
-"""Scenarios whose groups are large or played poll by poll: fewer seeds, to be done in time."""
-
 ENDLESS = {
     "full batches after a restart exceed the poll interval",
     "heartbeats only between records",

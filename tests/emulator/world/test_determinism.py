@@ -151,7 +151,7 @@ def test_digest_events_and_figures_are_the_same_under_any_hash_seed():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", names()[1::12])
+@pytest.mark.parametrize("name", names()[1::24])
 def test_scenarios_of_the_catalogue_are_the_same_under_any_hash_seed(name):
     """The whole run, line by line; one in twelve of them."""
     text = path_of(name).read_text(encoding="utf-8")
