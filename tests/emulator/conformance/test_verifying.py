@@ -246,6 +246,7 @@ def test_verification_may_fold_quiet_members(capture, name):
 
 
 @pytest.mark.long
+@pytest.mark.one_of(3)
 def test_every_capture_at_hand_has_the_same_events_in_both_modes(comparable_capture):
     """With the delays of its own machine, of the first seed."""
     run = comparable_capture
