@@ -107,6 +107,10 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         "`close()` waits for the fetches in flight (up to `fetch.max.wait.ms`)",
         lambda p: _yes(on=p.awaits_fetches_at_close),
     ),
+    (
+        "a lookup waits for the fetch in flight to the same broker",
+        lambda p: _yes(on=not p.fetches_apart),
+    ),
     ("when its own session expires, the client", lambda p: p.session_end.value),
     (
         "first heartbeat of a cooperative generation",
