@@ -5,7 +5,6 @@ Source: ``AbstractFetch``. As its buffer, a :class:`Fetcher` is changed in place
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -215,7 +214,7 @@ class Fetcher(FetchBuffer):
         """Take over what was *saved*, with these positions."""
         self.positions.restore(saved.positions, offsets)
         self._in_flight = set(saved.in_flight)
-        self._buffer = deque()
+        self._buffer = []
         for (tp, first, end), epochs in zip(saved.buffer, saved.epochs, strict=True):
             part = FetchedRecords(tp, offsets[tp] + first, offsets[tp] + end, epochs=epochs)
             self._buffer.append(CompletedFetch(self.positions.readings[tp], part))

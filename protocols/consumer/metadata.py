@@ -163,10 +163,9 @@ def leaders_of(topics: Iterable[TopicDescription]) -> Mapping[TopicPartition, Le
 @lru_cache(maxsize=256)
 def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
     epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
-    return {
-        TopicPartition(topic.name, number): LeaderAndEpoch(*leader)
-        for number, leader in enumerate(zip(topic.leaders, epochs, strict=True))
-    }
+    pairs = list(zip(topic.leaders, epochs, strict=True))
+    shared = {pair: LeaderAndEpoch(*pair) for pair in dict.fromkeys(pairs)}
+    return {TopicPartition(topic.name, number): shared[pair] for number, pair in enumerate(pairs)}
 
 
 def note_epochs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -74,6 +74,9 @@ class Topics:
         self._ids = ids or {}
         self._produced_from_us = produced_from_us or {}
         self._brokers = brokers
+        self._placements: dict[tuple[int, ...], tuple[int, ...]] = {}
+        """Each placement of replicas, by itself: partitions share it."""
+
         self._replication_factor = replication_factor
         self._replication_us = replication_us
         self._racks = racks
@@ -81,9 +84,6 @@ class Topics:
         self.logs: dict[str, TopicLog] = {}
         self._described: defaultdict[int, dict[str, TopicDescription]] = defaultdict(dict)
         """What each broker shows of topics, by name, since the last change of each."""
-
-        self._listed: tuple[tuple[TopicPartition, PartitionLog], ...] | None = None
-        """All partitions; None: they have changed since that was asked."""
 
         self._stale: dict[
             tuple[TopicPartition, int], tuple[tuple[PartitionLog, Belief], StaleLog]
@@ -115,11 +115,12 @@ class Topics:
         topic = log.topic
         changed = partial(self._forget, topic.name)
         changed()
-        self._listed = None
         for number in range(len(log.partitions), to):
             arrivals = arrivals_of(topic, number, to, self._seed, now)
             partition = TopicPartition(topic.name, number)
-            replicas = ReplicaSet(partition, self._place(topic, number), changed)
+            placement = self._place(topic, number)
+            shared = self._placements.setdefault(placement, placement)
+            replicas = ReplicaSet(partition, shared, changed)
             delay = self._replication_us(f"{topic.name}-{number}")
             log.partitions.append(PartitionLog(topic, arrivals, backlog, replicas, delay))
 
@@ -141,7 +142,6 @@ class Topics:
     def delete(self, name: str) -> TopicLog:
         """Remove a topic and return it."""
         self._forget(name)
-        self._listed = None
         return self.logs.pop(name)
 
     def _forget(self, name: str) -> None:
@@ -213,16 +213,11 @@ class Topics:
         epochs = tuple(p.replicas.epoch_known_to(broker) for p in log.partitions)
         return TopicDescription(log.topic.name, log.topic_id, leaders, racks, epochs)
 
-    def partitions(self) -> tuple[tuple[TopicPartition, PartitionLog], ...]:
-        """Return every partition of every topic, in order."""
-        if self._listed is None:
-            listed = [
-                (partition.replicas.partition, partition)
-                for _, log in sorted(self.logs.items())
-                for partition in log.partitions
-            ]
-            self._listed = tuple(listed)
-        return self._listed
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionLog]]:
+        """Yield every partition of every topic, in order."""
+        for _, log in sorted(self.logs.items()):
+            for partition in log.partitions:
+                yield partition.replicas.partition, partition
 
 
 def arrivals_of(

@@ -45,11 +45,18 @@ class Epoch:
         """Of a log that is compacted: the ranges of records that poll returned, as far as they are not
         written yet. The log may have lost some of them since."""
 
-        self.out_of_order: dict[int, bool] = {}
-        """Records beyond ``done`` that are finished, and whether their processing failed."""
+        self.out_of_order: dict[int, bool] | None = None
+        """Records beyond ``done`` that are finished, and whether their processing failed; None: no
+        worker has overtaken another one."""
 
         self.ended: tuple[str, int | None] | None = None
         """Why the consumer gave the partition up, and the event; the handler still has records."""
+
+    def finish_out_of_order(self, offset: int, *, failed: bool) -> None:
+        """Note a record that is finished before one in front of it."""
+        if self.out_of_order is None:
+            self.out_of_order = {}
+        self.out_of_order[offset] = failed
 
     def take(self, first: int, next_offset: int) -> None:
         """Note records that poll returned."""

@@ -6,7 +6,6 @@ calls end in an exception, which poll() throws.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,7 +44,7 @@ class PolicyCommits:
         self._policy = process.blueprint.commit
         self._kernel = process.run.kernel
         self._then: OnResult | None = None
-        self._waiting: deque[tuple[Offsets | None, OnResult]] = deque()
+        self._waiting: list[tuple[Offsets | None, OnResult]] = []
         """Calls of ``commitSync`` during another one: a listener runs beside the application."""
 
         self.uncommitted: Ends = {}
@@ -175,7 +174,7 @@ class PolicyCommits:
 
     def _send_next(self) -> None:
         if self._then is None and self._waiting and self._process.alive:
-            offsets, self._then = self._waiting.popleft()
+            offsets, self._then = self._waiting.pop(0)
             self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
 
     def send_async(self, offsets: Offsets | None) -> None:

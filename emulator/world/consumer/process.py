@@ -6,7 +6,7 @@ application's loop around it: poll, work, commit by policy, poll again.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
@@ -92,7 +92,7 @@ class Process:
         waits = run.folding and isinstance(self.client, ClassicClient)
         self._wait = RoundWait(self, self.client) if waits else None  # type: ignore[arg-type]  # classic
         self.timers: Final = Deadlines(run.kernel, Rank.CLIENT_TIMER, blueprint.index, self._wake)
-        self._effects: deque[Effect] = deque()
+        self._effects: list[Effect] = []
         self._busy = False
         self._held: list[Callable[[], None]] | None = None
         self._unread: list[Envelope] = []
@@ -341,7 +341,7 @@ class Process:
                 if self._held is not None:
                     self._held.append(self._carry_out_all)
                     return
-                effect = effects.popleft()
+                effect = effects.pop(0)
                 _CARRIED_OUT[type(effect)](self, effect)
                 left -= 1
                 if not left:

@@ -24,7 +24,7 @@ from emulator.world.cluster.partitions.shown_log import runs_of
 from emulator.world.consumer.epoch import Epoch, Unwritten
 from emulator.world.consumer.handling.handler import Batch, RecordWork
 from emulator.world.run import Recorder
-from protocols.consumer.fetch_buffer import Handed
+from protocols.consumer.fetch_buffer import NO_PARTITIONS, Handed
 
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import Blueprint
@@ -45,7 +45,7 @@ class Owners:
         self.done: dict[TopicPartition, int] = {}
         """The progress of the present or last owner of a partition."""
 
-        self.holders: dict[TopicPartition, list[Progress]] = {}
+        self.holders: dict[TopicPartition, tuple[Progress, ...]] = {}
         """The processes with an open epoch; two while a zombie works on beside the new owner."""
 
     def truncated(self, tp: TopicPartition, first: int) -> None:
@@ -55,7 +55,7 @@ class Owners:
         if self.deliveries is not None:
             self.deliveries.truncated(tp, first)
         for holder in self.holders.get(tp, ()):
-            holder.behind.add(tp)
+            holder.behind |= {tp}
 
 
 class Progress:
@@ -91,7 +91,7 @@ class Progress:
 
         self.log_of = log_of
         self._committed = blueprint.reads_committed
-        self.behind: set[TopicPartition] = set()
+        self.behind = NO_PARTITIONS
         """Partitions whose logs were truncated since their epochs began."""
 
     def open(self, opened: EpochOpened, cause: int | None) -> None:
@@ -102,10 +102,10 @@ class Progress:
             return
         if tp in self._epochs:
             self.close(tp, "reopened", cause)
-        holders = self._owners.holders.setdefault(tp, [])
-        for other in holders:
+        others = self._owners.holders.get(tp, ())
+        for other in others:
             other.write_now(tp)
-        holders.append(self)
+        self._owners.holders[tp] = (*others, self)
         self._epochs[tp] = Epoch(opened.generation, opened.offset, self.log_of(tp))
         self._owners.done[tp] = opened.offset
         self._recorder.write(opened, cause)
@@ -151,7 +151,7 @@ class Progress:
         self._recorder.write(read_on)
         mine.incarnation = incarnation
         if incarnation == log.incarnation:
-            self.behind.discard(tp)
+            self.behind -= {tp}
 
     def worked(self, tp: TopicPartition, next_offset: int, began_us: int) -> None:
         """Note that the handler returned for all records before ``next_offset``."""
@@ -320,7 +320,7 @@ class Progress:
         if tp not in self._epochs:
             return
         self.write(tp)
-        self.behind.discard(tp)
+        self.behind -= {tp}
         epoch = self._epochs.pop(tp)
         epoch.ended = epoch.ended or (why, cause)
         self._write_close(tp, epoch)
@@ -345,7 +345,7 @@ class Progress:
     def _write_close(self, tp: TopicPartition, epoch: Epoch) -> None:
         assert epoch.ended is not None, "an epoch is closed with its end"
         why, cause = epoch.ended
-        self._owners.holders[tp].remove(self)
+        self._owners.holders[tp] = tuple([o for o in self._owners.holders[tp] if o is not self])
         closed = EpochClosed(
             consumer=self._consumer,
             group=self._group,

@@ -15,7 +15,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from protocols.offsets_topic.records.classic import ZERO_TOPIC_ID, OffsetCommitValue
+from protocols.offsets_topic.records.classic import (
+    ZERO_TOPIC_ID,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from protocols.offsets_topic.records.errors import MalformedRecordError, UnwritableRecordError
 from protocols.offsets_topic.records.reading import struct_reader
 from protocols.offsets_topic.records.record import (
@@ -213,8 +217,20 @@ def sizes_of(record: Record) -> tuple[int, int]:
     return _key_size(key), _value_size(key.record_type, value)
 
 
-@functools.lru_cache(_REMEMBERED)
 def _key_size(key: Any) -> int:
+    if type(key) is OffsetCommitKey:
+        return _commit_key_size(key.group, key.topic)
+    return _other_key_size(key)
+
+
+@functools.lru_cache(_REMEMBERED)
+def _commit_key_size(group: str, topic: str) -> int:
+    """Return the bytes of the key of a committed offset, the same for all partitions of a topic."""
+    return len(encode_key(OffsetCommitKey(group, topic, 0)))
+
+
+@functools.lru_cache(_REMEMBERED)
+def _other_key_size(key: Any) -> int:
     return len(encode_key(key))
 
 

@@ -224,6 +224,9 @@ class StoredLog:
                 key = record.key
                 held = Held(log_offset, record, header)
                 if self._is_compacted:
+                    segment.newest.pop(
+                        key, None
+                    )  # a dict keeps its first key: drop the older record's
                     segment.newest[key] = held
                 newest.pop(key, None)
                 if record.value is not None:

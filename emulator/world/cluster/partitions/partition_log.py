@@ -27,13 +27,14 @@ from protocols.messages.records import Gaps
 if TYPE_CHECKING:
     from protocols.messages.removed import Removed
 
+_FIRST_EPOCH: tuple[EpochStart, ...] = (EpochStart(0, 0),)
+
 
 class PartitionLog:
     """One partition: a backlog, then the records that its producer appends."""
 
     __slots__ = (
         "_acked_by_leader_alone",
-        "_arrival",
         "_arrivals",
         "_backlog",
         "_backlog_us",
@@ -64,7 +65,6 @@ class PartitionLog:
         replication_us: int,
     ) -> None:
         self._arrivals = arrivals
-        self._arrival = arrivals.time
         self._backlog = backlog
         self._backlog_us = topic.backlog_at
         self._replication_us = replication_us if len(replicas.brokers) > 1 else 0
@@ -72,7 +72,7 @@ class PartitionLog:
         self._visibility: Visibility | None = None
         """None: its high watermark never stalled."""
 
-        self._epochs: tuple[EpochStart, ...] = (EpochStart(0, 0),)
+        self._epochs = _FIRST_EPOCH
         self._counted = 1
         """The number of elections in ``_epochs``, or before a truncation."""
 
@@ -125,7 +125,6 @@ class PartitionLog:
         arrivals = self._arrivals
         if not isinstance(arrivals, Appended):
             arrivals = self._arrivals = Appended()
-            self._arrival = arrivals.time
         arrivals.add(at_us)
 
     def appended(self, now: int) -> int:
@@ -155,7 +154,7 @@ class PartitionLog:
         elif self.written is not None:
             offset = self.written.records_before(offset)
         if self._visibility is None and offset >= self._backlog:
-            when = self._arrival(offset - self._backlog) + self._replication_us
+            when = self._arrivals.time(offset - self._backlog) + self._replication_us
             return when if when < NEVER else NEVER  # noqa: FURB136 (a call costs more)
         return self.serial_visible_us(offset)
 
@@ -164,7 +163,7 @@ class PartitionLog:
         if self._visibility is None:
             if serial < self._backlog:
                 return self._backlog_us + self._replication_us
-            return min(NEVER, self._arrival(serial - self._backlog) + self._replication_us)
+            return min(NEVER, self._arrivals.time(serial - self._backlog) + self._replication_us)
         return self._visibility.when(self._serial_appended_at(serial))
 
     def phase(self, offset: int) -> int | None:
@@ -175,7 +174,7 @@ class PartitionLog:
         if self._history is not WHOLE or self.gaps is not None or offset < self._backlog:
             return None
         index, visibility = offset - self._backlog, self._visibility
-        if visibility is not None and not visibility.is_steady(self._arrival(index)):
+        if visibility is not None and not visibility.is_steady(self._arrivals.time(index)):
             return None
         return self._arrivals.phase(index)
 

@@ -64,7 +64,7 @@ class Frontier:
                 progress.write_out_of_order(work, epoch.generation, earlier=True)
             return
         if job.offset != progress.next_record(tp, epoch.done):
-            epoch.out_of_order[job.offset] = skipped
+            epoch.finish_out_of_order(job.offset, failed=skipped)
             if not skipped:
                 progress.write_out_of_order(work, epoch.generation, earlier=False)
         elif skipped:
@@ -77,9 +77,9 @@ class Frontier:
 
     def _pass_finished(self, tp: TopicPartition, epoch: Epoch) -> None:
         """Move over the records that were finished before those in front of them."""
-        progress = self._process.progress
-        while (offset := progress.next_record(tp, epoch.done)) in epoch.out_of_order:
-            if epoch.out_of_order.pop(offset):
+        progress, finished = self._process.progress, epoch.out_of_order or {}
+        while (offset := progress.next_record(tp, epoch.done)) in finished:
+            if finished.pop(offset):
                 self._skip(tp, offset)
             else:
                 progress.write(tp)
