@@ -83,6 +83,22 @@ def records_between(gaps: OffsetGaps | Removed | None, first: int, end: int) -> 
     return end - first if gaps is None else gaps.count_in(first, end)
 
 
+def end_of_finished(
+    cursor: int, out_of_order: dict[int, int] | None, gaps: OffsetGaps | Removed | None
+) -> int:
+    """Return the end of what is finished without a record in between from *cursor* on.
+
+    *out_of_order*: first to next offset of ranges that were finished beyond it; those that it reaches
+    are removed. *gaps*: offsets without a record, which it passes on the way to such a range.
+    """
+    while out_of_order:
+        following = cursor if gaps is None else gaps.next_record(cursor)
+        if following not in out_of_order:
+            break
+        cursor = out_of_order.pop(following)
+    return cursor
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionsAdded:
     """A topic got more partitions."""

@@ -16,7 +16,7 @@ from assignors.values import dataclass
 from emulator.events import EpochClosed, OffsetGaps, PartlyProcessed, PositionSource, Processed
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Coverage, Repeat
-from emulator.ledger.entries import Cause, Link, Owner, Root, Step
+from emulator.ledger.entries import Cause, Link, Owner, Root
 from emulator.ledger.epochs import Attribution, Epoch
 
 MAX_ALTERNATIONS = 16
@@ -59,6 +59,54 @@ class Draft:
         )
 
 
+class Drafts:
+    """The draft entries of one account."""
+
+    __slots__ = ("_alternations", "_newest", "drafts")
+
+    def __init__(self) -> None:
+        self.drafts: list[Draft] = []
+        self._newest: dict[tuple[int, int, Attribution], Draft] = {}
+        self._alternations: dict[tuple[int, int], int] = {}
+
+    def record(self, repeat: Repeat, second: Epoch, attribution: Attribution, at_us: int) -> None:
+        """Add a reprocessed range to the draft it continues, or to a new one."""
+        draft = self._continued(repeat, second, attribution)
+        records = second.records(repeat.start, repeat.end)
+        if draft is not None:
+            draft.end = repeat.end
+            draft.records += records
+            return
+        first = repeat.first
+        first_us = first.finished_us(repeat.start)
+        draft = Draft(
+            first, second, attribution, repeat.start, repeat.end, first_us, at_us, records
+        )
+        self.drafts.append(draft)
+        self._newest[second.number, first.number, attribution] = draft
+        pair = _pair(second, first)
+        self._alternations[pair] = self._alternations.get(pair, 0) + 1
+
+    def _continued(self, repeat: Repeat, second: Epoch, attribution: Attribution) -> Draft | None:
+        """Return the draft that ends where *repeat* starts and has the same owners and cause."""
+        first = repeat.first
+        draft = self._newest.get((second.number, first.number, attribution))
+        if draft is not None and draft.adjoins(repeat.start):
+            return draft
+        if self._alternations.get(_pair(second, first), 0) < MAX_ALTERNATIONS:
+            return None
+        draft = self._newest.get((first.number, second.number, attribution))
+        return draft if draft is not None and draft.adjoins(repeat.start) else None
+
+    def split(self, first: int) -> Drafts:
+        """Remove the drafts that reach beyond *first* and return them."""
+        tail = Drafts()
+        tail.drafts = [draft for draft in self.drafts if draft.end > first]
+        self.drafts = [draft for draft in self.drafts if draft.end <= first]
+        self._newest = {key: draft for key, draft in self._newest.items() if draft.end <= first}
+        return tail
+
+
 class Tail(NamedTuple):
     """The records that a truncation removed from a log, with their account."""
 
@@ -93,7 +141,7 @@ class Account:
     truncated: tuple[int, Attribution] | None = None
     """Of a tail: its end offset, and the cause of the truncation."""
 
-    open: list[Epoch] = field(default_factory=list)
+    open: tuple[Epoch, ...] = ()
     """The open epochs, in order of opening."""
 
     unread_gaps: bool = False
@@ -108,9 +156,12 @@ class Account:
     processed: int = 0
     """Completed processings of its records."""
 
-    drafts: list[Draft] = field(default_factory=list)
-    _newest: dict[tuple[int, int, Attribution], Draft] = field(default_factory=dict)
-    _alternations: dict[tuple[int, int], int] = field(default_factory=dict)
+    _drafts: Drafts | None = None
+
+    @property
+    def drafts(self) -> list[Draft]:
+        """The entries of its reprocessed ranges, in order of their beginning."""
+        return [] if self._drafts is None else self._drafts.drafts
 
     @property
     def reader_gone(self) -> bool:
@@ -172,15 +223,11 @@ class Account:
         tail = replace(
             self,
             coverage=self.coverage.split(first),
-            open=[],
-            drafts=[draft for draft in self.drafts if draft.end > first],
+            open=(),
             tails=(),
             processed=0,
-            _newest={},
-            _alternations={},
+            _drafts=None if self._drafts is None else self._drafts.split(first),
         )
-        self.drafts = [draft for draft in self.drafts if draft.end <= first]
-        self._newest = {key: draft for key, draft in self._newest.items() if draft.end <= first}
         below = (layer for layer in self.log_layers if layer[0] < first)
         self.log_layers = (*below, (first, incarnation))
         self.log_incarnation = incarnation
@@ -188,33 +235,10 @@ class Account:
         return tail
 
     def record(self, repeat: Repeat, second: Epoch, attribution: Attribution, at_us: int) -> None:
-        """Add a reprocessed range to the draft it continues, or to a new one."""
-        draft = self._continued(repeat, second, attribution)
-        records = second.records(repeat.start, repeat.end)
-        if draft is not None:
-            draft.end = repeat.end
-            draft.records += records
-            return
-        first = repeat.first
-        first_us = first.finished_us(repeat.start)
-        draft = Draft(
-            first, second, attribution, repeat.start, repeat.end, first_us, at_us, records
-        )
-        self.drafts.append(draft)
-        self._newest[second.number, first.number, attribution] = draft
-        pair = _pair(second, first)
-        self._alternations[pair] = self._alternations.get(pair, 0) + 1
-
-    def _continued(self, repeat: Repeat, second: Epoch, attribution: Attribution) -> Draft | None:
-        """Return the draft that ends where *repeat* starts and has the same owners and cause."""
-        first = repeat.first
-        draft = self._newest.get((second.number, first.number, attribution))
-        if draft is not None and draft.adjoins(repeat.start):
-            return draft
-        if self._alternations.get(_pair(second, first), 0) < MAX_ALTERNATIONS:
-            return None
-        draft = self._newest.get((first.number, second.number, attribution))
-        return draft if draft is not None and draft.adjoins(repeat.start) else None
+        """Add a reprocessed range to its entries."""
+        if self._drafts is None:
+            self._drafts = Drafts()
+        self._drafts.record(repeat, second, attribution, at_us)
 
 
 def _pair(one: Epoch, other: Epoch) -> tuple[int, int]:
@@ -246,7 +270,7 @@ class Consumer:
         present, last = self.holdings.get(fact.partition), self.ended.get(fact.partition)
         if last is None or (last[0].generation, last[0].finished) != (fact.generation, fact.first):
             return present
-        return last if present is None or fact.began_us < present[0].opened.at_us else present
+        return last if present is None or fact.began_us < present[0].opened_us else present
 
     def note_position(self, fact: EpochClosed) -> None:
         """Note what poll had returned of a partition when the process ended, before this event."""
@@ -359,7 +383,8 @@ class PartitionAccount:
             partition=self._partition,
             start=first,
             source=PositionSource.UNKNOWN.value,
-            opened=Link(None, at_us, Step.OPENED, (), self._numbers),
+            opened_us=at_us,
+            row=self._numbers,
             cursor=first,
             position=first,
         )

@@ -238,7 +238,7 @@ class Processing:
         account.coverage.leave(fact.first)
         self._count(event, epoch, account, fact.first, fact.next_offset)
         if not fact.earlier_epoch:
-            epoch.out_of_order[fact.first] = fact.next_offset
+            epoch.finish_out_of_order(fact.first, fact.next_offset)
 
     def _finish(self, event: ev.Event, holding: Holding, first: int, next_offset: int) -> None:
         """Count a range at the end of what its owner has finished."""

@@ -130,7 +130,7 @@ def _to_reprocess(account: Account) -> int:
     latest = account.latest
     if latest is None or latest.closed_by is not None:
         return 0
-    overtaken = sum(end - first for first, end in latest.out_of_order.items())
+    overtaken = sum(end - first for first, end in (latest.out_of_order or {}).items())
     return account.coverage.processed(latest.cursor, latest.passable) - overtaken
 
 
@@ -273,7 +273,7 @@ def _reprocessed(account: Account, draft: Draft) -> Iterator[Timed]:
 def _lost(account: Account, start: int, end: int, attribution: Attribution) -> Iterator[Timed]:
     before, after = attribution.before, attribution.after
     first = before.owner_at(before.last_finished_us) if before is not None else None
-    second = after.owner_at(after.opened.at_us) if after is not None else None
+    second = after.owner_at(after.opened_us) if after is not None else None
     for part in _with_records(account, start, end):
         entry = _entry(account, EntryKind.LOST, part, attribution, first, second)
         yield attribution.chain[-1].at_us, entry

@@ -178,9 +178,9 @@ class OffsetsPartition:
         before = (link for b, link, end in self.was_stale if b == fact.broker and at < end)
         return next((link for link in before if link.instant < at), None)
 
-    def unclean_after(self, event: Event) -> Link | None:
-        """Return the newest unclean election if it came after an event."""
-        later = self.unclean is not None and self.unclean.instant > event.instant
+    def unclean_after(self, accepted: Link) -> Link | None:
+        """Return the newest unclean election if it came after a commit was accepted."""
+        later = self.unclean is not None and self.unclean.instant > accepted.instant
         return self.unclean if later else None
 
     def stop(self, broker: int, at: Instant) -> None:

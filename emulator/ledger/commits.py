@@ -6,7 +6,9 @@ the commit, so :class:`Committed` also keeps what the ledger then needs for the 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from assignors.types import TopicPartition
@@ -35,8 +37,8 @@ class Committed:
     """The committed offset of one partition of one group."""
 
     offset: int = NONE_COMMITTED
-    accepted: ev.Event | None = None
-    """The event that shows that it was accepted, if one does."""
+    accepted: Link | None = None
+    """The link of the event that shows that it was accepted, if one does; without values."""
 
     consumer: str = ""
     commit: str = ""
@@ -81,10 +83,8 @@ class Committed:
     @property
     def link(self) -> Link | None:
         """The link that shows it."""
-        if self.accepted is None:
-            return None
-        step = Step.RESTORED if type(self.accepted.what) is ev.StoreRestored else Step.COMMITTED
-        return link_to(self.accepted, step, self.consumer, self.offset)
+        values = (self.consumer, self.offset)
+        return None if self.accepted is None else replace(self.accepted, values=values)
 
     def reset(self, offset: int, by: str) -> None:
         """Apply a reset to *offset*, by an administrator or a backup, which is not a rewind."""
@@ -157,16 +157,15 @@ class CommittedOffsets:
     __slots__ = ("_committed", "_flights")
 
     def __init__(self) -> None:
-        self._committed: dict[tuple[str, TopicPartition], Committed] = {}
+        self._committed = defaultdict[str, dict[TopicPartition, Committed]](dict)
         self._flights: dict[str, dict[str, InFlight]] = {}
 
     def of(self, group: str, partition: TopicPartition) -> Committed:
         """Return the committed offset, ``NONE_COMMITTED`` if there is none."""
-        key = (group, partition)
-        committed = self._committed.get(key)
-        if committed is None:
-            committed = self._committed[key] = Committed()
-        return committed
+        of_group = self._committed[group]
+        if partition not in of_group:
+            of_group[partition] = Committed()
+        return of_group[partition]
 
     def on_sent(self, event: ev.Event, fact: ev.CommitSent) -> None:
         """Store a commit until its outcome is known."""
@@ -192,14 +191,12 @@ class CommittedOffsets:
         return [flight for flight in self._flights.get(consumer, {}).values() if flight.accepted]
 
     def accept(
-        self,
-        event: ev.Event,
-        fact: ev.CommitAccepted | ev.OffsetsStored,
-        own_progress: OwnProgress,
+        self, event: ev.Event, fact: ev.CommitAccepted | ev.OffsetsStored, is_own: OwnProgress
     ) -> None:
-        """Store accepted offsets; *own_progress* is asked about those that lower an offset."""
+        """Store accepted offsets; *is_own* is asked about those that lower an offset."""
         flight = self.flight(fact.consumer, fact.commit)
         is_alike = flight is not None and flight.sent.offsets == fact.offsets
+        accepted = link_to(event, Step.COMMITTED)
         processed = flight.sent.processed if flight is not None and is_alike else ()
         for index, (partition, offset) in enumerate(fact.offsets):
             committed = self.of(fact.group, partition)
@@ -207,9 +204,9 @@ class CommittedOffsets:
                 committed.reset(offset, BY_AN_ADMINISTRATOR)
             else:
                 answered = self.flight(committed.consumer, committed.commit) is None
-                own = offset < committed.offset and own_progress(partition, committed)
+                own = offset < committed.offset and is_own(partition, committed)
                 committed.accept(offset, own_progress=own, answered=answered)
-            committed.accepted = event
+            committed.accepted = accepted
             committed.consumer, committed.commit = fact.consumer, fact.commit
             committed.processed = processed[index] if processed else None
             committed.in_close = flight is not None and flight.sent.kind == ev.CommitKind.CLOSE
@@ -236,14 +233,15 @@ class CommittedOffsets:
 
     def truncate(self, partition: TopicPartition, first: int, link: Link) -> None:
         """Note that offsets beyond *first* were committed for records that were truncated."""
-        for (_, where), committed in self._committed.items():
-            if where == partition and committed.offset > first:
+        for of_group in self._committed.values():
+            if (committed := of_group.get(partition)) and committed.offset > first:
                 committed.truncation = link
 
     def forget_topic(self, topic: str) -> None:
         """Remove the committed offsets of a deleted topic."""
-        for key in [key for key in self._committed if key[1].topic == topic]:
-            del self._committed[key]
+        for of_group in self._committed.values():
+            for partition in [each for each in of_group if each.topic == topic]:
+                del of_group[partition]
 
 
 class Committers(Protocol):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.values import dataclass
@@ -20,6 +21,8 @@ from emulator.ledger.epochs import Attribution, Epoch
 
 if TYPE_CHECKING:
     from emulator.events.offsets import Removed
+
+_START = attrgetter("start")
 
 MAX_SEGMENTS = 256
 """Segments kept for each partition; of more, the older half is merged between its gaps."""
@@ -67,7 +70,6 @@ class Coverage:
         "_kept",
         "_max_segments",
         "_segments",
-        "_starts",
         "base",
         "frontier",
         "is_compacted",
@@ -92,7 +94,6 @@ class Coverage:
         self.frontier = base
         self._max_segments = max_segments
         self._kept = 0
-        self._starts: list[int] = []
         self._segments: list[Segment] = []
 
     def count(self, start: int, end: int) -> int:
@@ -129,7 +130,7 @@ class Coverage:
         """Yield the parts of a range that were neither processed nor skipped."""
         if start < self.base:
             yield start, min(end, self.base)
-        for index in range(max(bisect_right(self._starts, start) - 1, 0), len(self._segments)):
+        for index in range(max(self._behind(start) - 1, 0), len(self._segments)):
             segment = self._segments[index]
             if segment.start >= end:
                 break
@@ -189,7 +190,6 @@ class Coverage:
         if base >= self.base:
             return
         self._segments.insert(0, Segment(base, self.base, None, None))
-        self._starts.insert(0, base)
         self.base = base
 
     def split(self, at: int) -> Coverage:
@@ -201,7 +201,6 @@ class Coverage:
         tail = Coverage(base, max_segments=self._max_segments, gaps=gaps)
         low = self._cut(at)
         tail._segments, self._segments = self._segments[low:], self._segments[:low]
-        tail._starts, self._starts = self._starts[low:], self._starts[:low]
         tail.frontier = max(tail.base, self.frontier)
         self.base, self.frontier = min(self.base, at), min(self.frontier, at)
         return tail
@@ -243,9 +242,8 @@ class Coverage:
     def check(self) -> None:
         """Assert that non-empty segments cover base to frontier without overlap."""
         at = self.base
-        assert len(self._starts) == len(self._segments)
-        for start, segment in zip(self._starts, self._segments, strict=True):
-            assert start == segment.start == at < segment.end
+        for segment in self._segments:
+            assert segment.start == at < segment.end
             at = segment.end
         assert at == self.frontier
 
@@ -256,7 +254,6 @@ class Coverage:
             top.end = segment.end
         else:
             self._segments.append(segment)
-            self._starts.append(segment.start)
             most = MAX_SEGMENTS if self._max_segments is None else self._max_segments
             if len(self._segments) > max(most, self._kept + self._kept // 2):
                 self._merge_oldest((len(self._segments) - 1) // 2)
@@ -273,7 +270,6 @@ class Coverage:
                 below.end = segment.end
                 below.last = max(below.last, segment.last, key=lambda epoch: epoch.number)
         self._segments[:count] = kept
-        self._starts = [segment.start for segment in self._segments]
 
     def _reprocess(self, epoch: Epoch, start: int, end: int) -> list[Repeat]:
         repeats: list[Repeat] = []
@@ -297,18 +293,21 @@ class Coverage:
                 segment.attribution = attribution
         self._merge(low, high)
 
+    def _behind(self, offset: int) -> int:
+        """Return the index of the first segment that starts beyond an offset."""
+        return bisect_right(self._segments, offset, key=_START)
+
     def _cut(self, at: int) -> int:
         """Make *at* a border of segments; return the index of the segment that starts there."""
         if at <= self.base:
             return 0
-        index = bisect_right(self._starts, at) - 1
+        index = self._behind(at) - 1
         if index < 0 or at >= self.frontier:
             return len(self._segments)
         segment = self._segments[index]
         if segment.start == at:
             return index
         self._segments.insert(index + 1, replace(segment, start=at))
-        self._starts.insert(index + 1, at)
         segment.end = at
         return index + 1
 
@@ -318,4 +317,4 @@ class Coverage:
             left, right = self._segments[index - 1], self._segments[index]
             if left.joins(right):
                 left.end = right.end
-                del self._segments[index], self._starts[index]
+                del self._segments[index]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import Event, OffsetGaps, ProgressCounted
-from emulator.events.run import records_between
+from emulator.events.run import end_of_finished, records_between
 from emulator.ledger.cluster import link_to
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
 
@@ -31,22 +31,6 @@ RECENT = 32
 
 Ends = tuple[tuple[int, int], ...]
 """For each range that was finished: its next offset, and when."""
-
-
-def end_of_finished(
-    cursor: int, out_of_order: dict[int, int], gaps: OffsetGaps | Removed | None
-) -> int:
-    """Return the end of what is finished without a record in between from *cursor* on.
-
-    *out_of_order*: first to next offset of ranges that were finished beyond it; those that it reaches
-    are removed. *gaps*: offsets without a record, which it passes on the way to such a range.
-    """
-    while out_of_order:
-        following = cursor if gaps is None else gaps.next_record(cursor)
-        if following not in out_of_order:
-            break
-        cursor = out_of_order.pop(following)
-    return cursor
 
 
 class Mark(NamedTuple):
@@ -240,12 +224,17 @@ class Epoch:
     source: str
     """Where its start offset came from, as in ``EpochOpened``."""
 
-    opened: Link
+    opened_us: int
+    row: int
     cursor: int
     """The end of what it has finished, in the log after its truncations."""
 
     position: int
     """The end of what poll returned, at the resolution of the events."""
+
+    event: int | None = None
+    cause: int | None = None
+    """Row, id and cause of the event that shows its beginning."""
 
     closed_by: Event | None = None
     """The event that shows its end; None while it is open."""
@@ -276,8 +265,8 @@ class Epoch:
     overtakes: bool = False
     """Whether it has finished records out of their order."""
 
-    out_of_order: dict[int, int] = field(default_factory=dict)
-    """First to next offset of what it has finished beyond the cursor: workers may overtake."""
+    out_of_order: dict[int, int] | None = None
+    """First to next offset of what it has finished beyond the cursor; None: no worker has overtaken."""
 
     gaps: OffsetGaps | Removed | None = None
     """Which offsets of its partition hold no record now; None: all hold one."""
@@ -291,7 +280,13 @@ class Epoch:
     @property
     def ended_us(self) -> int:
         """When it ended; while it is open, when it began."""
-        return (self.closed_by or self.opened).at_us
+        return self.opened_us if self.closed_by is None else self.closed_by.at_us
+
+    @property
+    def opened(self) -> Link:
+        """The link that shows its beginning."""
+        values = (self.consumer, str(self.partition), self.start, self.source)
+        return Link(self.event, self.opened_us, Step.OPENED, values, self.row, self.cause)
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
@@ -311,13 +306,19 @@ class Epoch:
         markers = self.gaps if isinstance(self.gaps, OffsetGaps) else None
         return records_between(markers, first, next_offset)
 
+    def finish_out_of_order(self, first: int, next_offset: int) -> None:
+        """Note a range that a worker has finished before records in front of it."""
+        if self.out_of_order is None:
+            self.out_of_order = {}
+        self.out_of_order[first] = next_offset
+
     @property
     def reach(self) -> int:
         """The end of what it may have processed; of workers that overtake, once it is closed: what was polled."""
         if not self.overtakes:
             return self.cursor
         returned = self.cursor if self.closed_by is None else self.position
-        return max(self.cursor, returned, *self.out_of_order.values())
+        return max(self.cursor, returned, *(self.out_of_order or {}).values())
 
     @property
     def is_kept(self) -> bool:

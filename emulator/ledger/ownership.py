@@ -5,6 +5,7 @@ When an epoch opens, its ranges to reprocess and to skip are determined, with th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
 
 from assignors.types import TopicPartition
@@ -90,7 +91,7 @@ class Ownership:
     def topic_is_newer(self, epoch: Epoch) -> bool:
         """Return whether the topic was created again after an epoch began."""
         created = self.topics.of(epoch.partition.topic).sizes
-        if not created or created[0][1].at_us < epoch.opened.at_us:
+        if not created or created[0][1].at_us < epoch.opened_us:
             return False
         return created[0][1] > epoch.opened.instant
 
@@ -189,8 +190,6 @@ class Ownership:
         if held is not None:
             self.close(event, held, ev.End.REOPENED.value)
         self._epochs += 1
-        source = f"{fact.source}, {fact.why}" if fact.why else fact.source
-        values = (fact.consumer, str(fact.partition), fact.offset, source)
         epoch = Epoch(
             number=self._epochs,
             group=fact.group,
@@ -199,10 +198,13 @@ class Ownership:
             generation=fact.generation,
             partition=fact.partition,
             start=fact.offset,
-            source=source,
-            opened=link_to(event, Step.OPENED, *values),
+            source=sys.intern(f"{fact.source}, {fact.why}") if fact.why else fact.source,
+            opened_us=event.at_us,
+            row=event.row,
             cursor=fact.offset,
             position=fact.offset,
+            event=event.id,
+            cause=event.cause,
         )
         self._begin(epoch, consumer, fact)
 
@@ -219,7 +221,7 @@ class Ownership:
         else:
             self._judge(self._opening(epoch, account, committed, fact), account)
         account.latest = epoch
-        account.open.append(epoch)
+        account.open = (*account.open, epoch)
         consumer.holdings[epoch.partition] = (epoch, account)
 
     def _opening(
@@ -323,7 +325,7 @@ class Ownership:
     def close(self, event: ev.Event, holding: Holding, why: str) -> None:
         """Close an epoch."""
         epoch, account = holding
-        account.open.remove(epoch)
+        account.open = tuple([each for each in account.open if each is not epoch])
         epoch.why = why
         epoch.closed_by = event
         if self.on_closed is not None:
@@ -343,7 +345,7 @@ def _repeatable(before: Epoch, start: int, end: int) -> tuple[tuple[int, int], .
     """
     if before.closed_by is not None or before.given_up is None:
         return ((start, end),)
-    finished = ((start, before.cursor), *sorted(before.out_of_order.items()))
+    finished = ((start, before.cursor), *sorted((before.out_of_order or {}).items()))
     return tuple((max(low, start), high) for low, high in finished if high > max(low, start))
 
 

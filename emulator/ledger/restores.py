@@ -43,5 +43,6 @@ class Restores:
             committed.dropped_why = NOT_IN_BACKUP
         else:
             committed.reset(fact.offset, BY_A_BACKUP)
-            committed.accepted, committed.consumer, committed.commit = event, fact.store, ""
+            committed.accepted = link_to(event, Step.RESTORED)
+            committed.consumer, committed.commit = fact.store, ""
             committed.processed = None

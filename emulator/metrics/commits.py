@@ -9,11 +9,12 @@ does not advance prolong it: the next owner of the partition begins where it beg
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
+from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator import events as ev
 from emulator.metrics.readings import (
@@ -39,7 +40,7 @@ class CommitMeter:
         self._by_admin: set[str] = set()
         """Commits by which an administrator resets offsets; they are not counted here."""
 
-        self._committed: dict[Key, int] = {}
+        self._committed = defaultdict[str, dict[TopicPartition, int]](dict)
         self._lost = 0
         self._refused = Counter[str]()
         self._rewinds = 0
@@ -102,7 +103,7 @@ class CommitMeter:
 
     def _on_restored(self, _: ev.Event, what: ev.StoreRestored) -> None:
         self._undone += sum(end - start for start, end in what.undone)
-        self._committed[what.group, what.partition] = max(what.offset, 0)
+        self._committed[what.group][what.partition] = max(what.offset, 0)
 
     def _on_stored(self, event: ev.Event, what: ev.OffsetsStored) -> None:
         self._store_wait_us = max(self._store_wait_us, what.waited_us)
@@ -110,17 +111,17 @@ class CommitMeter:
 
     def _on_accepted(self, _: ev.Event, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
         if what.commit in self._by_admin:
-            self._committed |= {(what.group, tp): offset for tp, offset in what.offsets}
+            self._committed[what.group].update(what.offsets)
             return
         self._accepted += 1
+        committed = self._committed[what.group]
         for partition, offset in () if what.commit in self._dual else what.offsets:
-            key = (what.group, partition)
-            depth = self._committed.get(key, offset) - offset
+            depth = committed.get(partition, offset) - offset
             if depth > 0:
                 self._rewinds += 1
                 self._rewound += depth
                 self._rewound_most = max(self._rewound_most, depth)
-            self._committed[key] = offset
+            committed[partition] = offset
 
     def _on_refused(self, _: ev.Event, what: ev.CommitRefused) -> None:
         self._refused[what.error] += what.commit not in self._by_admin
@@ -135,7 +136,7 @@ class CommitMeter:
 
     def _on_dropped(self, _: ev.Event, what: ev.OffsetsDropped) -> None:
         for partition in what.partitions:
-            self._committed.pop((what.group, partition), None)
+            self._committed[what.group].pop(partition, None)
 
 
 @dataclass(slots=True)

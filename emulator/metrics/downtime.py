@@ -134,8 +134,7 @@ class DowntimeMeter:
         states = {**self._ended, **self._states}
         without_owner = tuple(self._without_owner())
         for state in states.values():
-            state.unowned.end(ended_us)
-            state.overlap.end(ended_us)
+            state.end(ended_us)
         for process in self._processes.values():
             process.idle.end(ended_us)
         unowned = {key: state.unowned.total_us for key, state in states.items()}
@@ -147,7 +146,9 @@ class DowntimeMeter:
                 "downtime_max_s": longest(state.unowned.longest_us for state in states.values()),
                 "member_idle_total_s": seconds(sum(idle.values())),
                 "member_idle_max_s": longest(p.idle.longest_us for p in self._processes.values()),
-                "overlap_s": seconds(sum(state.overlap.total_us for state in states.values())),
+                "overlap_s": seconds(
+                    sum(each.overlap.total_us for each in states.values() if each.overlap)
+                ),
                 "overlap_records": self._overlap_records,
             },
             tables={
@@ -213,8 +214,7 @@ class DowntimeMeter:
     def _end(self, key: Key, at_us: int) -> None:
         """End the measurement of a partition and close the epochs of its owners."""
         state = self._states.pop(key)
-        state.unowned.end(at_us)
-        state.overlap.end(at_us)
+        state.end(at_us)
         self._ended[key] = state
         for owner in state.owners:
             self._disown(self._processes[owner], key, at_us)
@@ -287,7 +287,7 @@ class DowntimeMeter:
         state = self._states.get(key)
         if state is None:
             state = self._states[key] = self._ended.pop(key, PartitionState())
-            state.owners.clear()
+            state.owners = ()
             state.working = 0
             start = self._starts[key[0]]
             assert start.measured_from_us is not None, "the group is stable, or has an owner"
@@ -363,11 +363,9 @@ class DowntimeMeter:
             if not start.ended:
                 state.unowned.begin_again(event.at_us)
                 start.complete_us = event.at_us
-        if what.consumer in state.owners:
-            state.owners.remove(what.consumer)
-        elif not process.paused:
+        if what.consumer not in state.owners and not process.paused:
             state.change(1, event.at_us)
-        state.owners.append(what.consumer)
+        state.own(what.consumer)
         process.owned[key] = None
         self._update_idle(process, event.at_us)
 
@@ -379,7 +377,7 @@ class DowntimeMeter:
 
     def _release(self, name: str, process: Process, key: Key, at_us: int) -> None:
         state = self._states[key]
-        state.owners.remove(name)
+        state.disown(name)
         if not process.paused:
             state.change(-1, at_us)
         self._disown(process, key, at_us)

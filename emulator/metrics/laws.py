@@ -8,8 +8,8 @@ state of a protocol machine are checked in ``emulator/world``.
 from __future__ import annotations
 
 import enum
+from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from assignors.types import TopicPartition
@@ -18,8 +18,7 @@ from emulator import events as ev
 from emulator.events.run import records_between
 from emulator.ledger.cluster import Coordinators
 from emulator.ledger.entries import EntryKind, Ledger
-from emulator.ledger.epochs import end_of_finished
-from emulator.metrics.readings import Handler, Key
+from emulator.metrics.readings import Handler, Reader, readers_with, readers_without
 
 if TYPE_CHECKING:
     from emulator.events.offsets import Removed
@@ -71,23 +70,6 @@ class Finding:
     """Number of occurrences; event and time are of the first."""
 
 
-@dataclass(slots=True, eq=False)
-class Reader:
-    """One open epoch: its generation and position."""
-
-    generation: int
-    cursor: int
-    out_of_order: dict[int, int] = field(default_factory=dict)
-    """First to next offset of what was processed beyond the cursor."""
-
-    gaps: ev.OffsetGaps | Removed | None = None
-    """Which offsets hold no record, without what it had fetched before compaction; None: all hold one."""
-
-    def move(self, next_offset: int) -> None:
-        """Move the cursor over what was processed."""
-        self.cursor = end_of_finished(next_offset, self.out_of_order, self.gaps)
-
-
 class LawChecker:
     """Checks the laws; pass every event to ``feed``, then call ``close`` once.
 
@@ -114,7 +96,9 @@ class LawChecker:
         self._grants: Grants | None = None
         """What the coordinator gives to members of the consumer protocol; None: there are none."""
 
-        self._readers: dict[Key, dict[str, Reader]] = {}
+        self._readers = defaultdict[str, dict[TopicPartition, tuple[Reader, ...]]](dict)
+        """The open epochs of each group's partitions, one a consumer."""
+
         self._shared = frozenset(shared_assignors)
         self._working = False
         """Whether the group was stable, or a member has begun to read."""
@@ -219,8 +203,9 @@ class LawChecker:
 
     def _on_stopped(self, _: ev.Event, what: ev.ConsumerStopped) -> None:
         self._disturbed |= self._working
-        for readers in self._readers.values():
-            readers.pop(what.consumer, None)
+        for of_group in self._readers.values():
+            for partition, readers in of_group.items():
+                of_group[partition] = readers_without(readers, what.consumer)
 
     # -- generations and owners --------------------------------------------------------------
 
@@ -245,8 +230,8 @@ class LawChecker:
 
     def _set_back_readers(self, group: str) -> None:
         """Note that the open epochs of a group without members belong to no later generation."""
-        for key, readers in self._readers.items():
-            for reading in readers.values() if key[0] == group else ():
+        for readers in self._readers[group].values():
+            for reading in readers:
                 reading.generation = BEFORE_RESTART
 
     def _on_assignment_warning(self, event: ev.Event, what: ev.AssignmentWarning) -> None:
@@ -307,12 +292,14 @@ class LawChecker:
     def _on_opened(self, event: ev.Event, what: ev.EpochOpened) -> None:
         self._working = True
         self._disturbed |= what.why == RETENTION_RESET
-        readers = self._readers.setdefault((what.group, what.partition), {})
-        for name, other in readers.items():
-            if self._collide(what, name, other):
-                self._two_owners(event, what, name)
+        of_group = self._readers[what.group]
+        readers = of_group.get(what.partition, ())
+        for other in readers:
+            if self._collide(what, other):
+                self._two_owners(event, what, other.consumer)
         gaps = self._gaps_of(what.group, what.partition)
-        readers[what.consumer] = Reader(what.generation, what.offset, gaps=gaps)
+        reader = Reader(what.consumer, what.generation, what.offset, gaps=gaps)
+        of_group[what.partition] = readers_with(readers, reader)
 
     def _two_owners(self, event: ev.Event, what: ev.EpochOpened, name: str) -> None:
         text = f"{name} and {what.consumer} both own {what.partition} in one generation"
@@ -323,8 +310,9 @@ class LawChecker:
                 return
         self._find(event, Law.ONE_OWNER, Severity.ERROR, what.consumer, text)
 
-    def _collide(self, what: ev.EpochOpened, name: str, other: Reader) -> bool:
+    def _collide(self, what: ev.EpochOpened, other: Reader) -> bool:
         """Return whether two owners break the law; a replaced static instance does not."""
+        name = other.consumer
         if name == what.consumer or other.generation != what.generation or what.generation < 0:
             return False
         if (what.group, what.generation, what.partition) in self._warned:
@@ -336,10 +324,19 @@ class LawChecker:
     def _on_closed(self, _: ev.Event, what: ev.EpochClosed) -> None:
         if self._grants is not None:
             self._grants.close(what)
-        self._readers.get((what.group, what.partition), {}).pop(what.consumer, None)
+        of_group = self._readers[what.group]
+        left = readers_without(of_group.get(what.partition, ()), what.consumer)
+        of_group[what.partition] = left
+
+    def _reader(self, what: ev.Work | ev.NotProcessed) -> Reader | None:
+        """Return the open epoch of a consumer."""
+        for each in self._readers[what.group].get(what.partition, ()):
+            if each.consumer == what.consumer:
+                return each
+        return None
 
     def _on_processed(self, event: ev.Event, what: ev.Processed | ev.ProgressCounted) -> None:
-        reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
+        reading = self._reader(what)
         if reading is None or what.began_us < self._started_us.get(what.consumer, 0):
             return  # a database has committed the work of an earlier process
         at, first = reading.cursor, what.first
@@ -363,9 +360,9 @@ class LawChecker:
         tp, gone = what.partition, Removed.of(what.ranges)
         self._removed[tp] = self._removed.get(tp, Removed()).plus(gone.ranges)
         fetched = {consumer: (first, end) for consumer, first, end in what.fetched}
-        for (_group, partition), readers in self._readers.items():
-            for name, reading in readers.items() if partition == tp else ():
-                left = gone.minus(*fetched.get(name, (0, 0)))
+        for of_group in self._readers.values():
+            for reading in of_group.get(tp, ()):
+                left = gone.minus(*fetched.get(reading.consumer, (0, 0)))
                 known = reading.gaps if isinstance(reading.gaps, Removed) else Removed()
                 reading.gaps = known.plus(left.ranges)
 
@@ -373,12 +370,14 @@ class LawChecker:
         self._gaps[what.group, what.topic] = what
 
     def _on_processed_out_of_order(self, _: ev.Event, what: ev.ProcessedOutOfOrder) -> None:
-        reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
+        reading = self._reader(what)
         if reading is not None and not what.earlier_epoch:
+            if reading.out_of_order is None:
+                reading.out_of_order = {}
             reading.out_of_order[what.first] = what.next_offset
 
     def _on_not_processed(self, _: ev.Event, what: ev.NotProcessed) -> None:
-        reading = self._readers.get((what.group, what.partition), {}).get(what.consumer)
+        reading = self._reader(what)
         if reading is not None:
             reading.move(what.next_offset)
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
-from emulator.events import Event
+from emulator.events import Event, OffsetGaps
+from emulator.events.run import end_of_finished
 from emulator.ledger.entries import Ledger
+
+if TYPE_CHECKING:
+    from emulator.events.offsets import Removed
 
 Number = int | float
 Row = Mapping[str, Any]
@@ -67,13 +71,28 @@ class Stopwatch:
 class PartitionState:
     """One partition: its owners in the order of their epochs, and how many of them work."""
 
-    owners: list[str] = field(default_factory=list)
+    owners: tuple[str, ...] = ()
     working: int = 0
     starting: bool = False
     """Whether its start-up lasts: it existed when its group started, and had no owner since."""
 
     unowned: Stopwatch = field(default_factory=Stopwatch)
-    overlap: Stopwatch = field(default_factory=Stopwatch)
+    overlap: Stopwatch | None = None
+    """None: it never had several working owners."""
+
+    def own(self, consumer: str) -> None:
+        """Add an owner, or move it to the end."""
+        self.owners = (*[each for each in self.owners if each != consumer], consumer)
+
+    def disown(self, consumer: str) -> None:
+        """Remove an owner."""
+        self.owners = tuple([each for each in self.owners if each != consumer])
+
+    def end(self, at_us: int) -> None:
+        """End what is measured."""
+        self.unowned.end(at_us)
+        if self.overlap is not None:
+            self.overlap.end(at_us)
 
     def change(self, step: int, at_us: int) -> None:
         """Add *step* (1 or -1) to the number of working owners."""
@@ -83,9 +102,40 @@ class PartitionState:
         else:
             self.unowned.end(at_us)
         if self.working > 1:
+            self.overlap = self.overlap or Stopwatch()
             self.overlap.begin(at_us)
-        else:
+        elif self.overlap is not None:
             self.overlap.end(at_us)
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """One open epoch: its owner, generation and position."""
+
+    consumer: str
+    generation: int
+    cursor: int
+    out_of_order: dict[int, int] | None = None
+    """First to next offset of what was processed beyond the cursor; None: no worker has overtaken."""
+
+    gaps: OffsetGaps | Removed | None = None
+    """Which offsets hold no record, without what it had fetched before compaction; None: all hold one."""
+
+    def move(self, next_offset: int) -> None:
+        """Move the cursor over what was processed."""
+        self.cursor = end_of_finished(next_offset, self.out_of_order, self.gaps)
+
+
+def readers_with(readers: tuple[Reader, ...], new: Reader) -> tuple[Reader, ...]:
+    """Return the epochs with a new one, in place of that of the same consumer."""
+    if any(each.consumer == new.consumer for each in readers):
+        return tuple([new if each.consumer == new.consumer else each for each in readers])
+    return (*readers, new)
+
+
+def readers_without(readers: tuple[Reader, ...], consumer: str) -> tuple[Reader, ...]:
+    """Return the epochs without that of a consumer."""
+    return tuple([each for each in readers if each.consumer != consumer])
 
 
 class Meter(Protocol):

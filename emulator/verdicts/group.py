@@ -108,8 +108,11 @@ class Checkpoint(NamedTuple):
 class Progress:
     """The progress of one group, from its samples of lag and the starts of owners."""
 
-    starts: dict[TopicPartition, tuple[int, list[int]]] = field(default_factory=dict)
-    """The offset at which the last owner started, and when those in a row did that started there."""
+    starts: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    """The offset at which the last owner started, and when the first one in a row did that started there."""
+
+    _again_us: dict[TopicPartition, list[int]] = field(default_factory=dict)
+    """When the others in a row did."""
 
     sampled: ev.LagSampled | None = None
     _checkpoints: list[Checkpoint] = field(default_factory=list)
@@ -128,11 +131,11 @@ class Progress:
     def open(self, at_us: int, partition: TopicPartition, offset: int, owner: str) -> None:
         """Note where an owner of a partition started."""
         self._owners[partition] = owner
-        before, times = self.starts.get(partition, (-1, []))
-        if offset == before:
-            times.append(at_us)
+        if self.starts.get(partition, (-1, 0))[0] == offset:
+            self._again_us.setdefault(partition, []).append(at_us)
         else:
-            self.starts[partition] = (offset, [at_us])
+            self.starts[partition] = (offset, at_us)
+            self._again_us.pop(partition, None)
 
     def sample(self, at_us: int, sampled: ev.LagSampled) -> None:
         """Follow a sample of lag."""
@@ -180,7 +183,8 @@ class Progress:
             strict=True,
         )
         for partition, end, committed, processed in ends:
-            offset, times = self.starts.get(partition, (end, []))
+            offset, first_us = self.starts.get(partition, (end, -1))
+            times = [first_us, *self._again_us.get(partition, ())]
             owners = len(times) - bisect_left(times, after_us)
             many = owners >= OWNERS_IN_A_ROW and end - max(offset, processed) >= owners
             if many and committed <= offset:

@@ -132,8 +132,7 @@ def test_work_of_a_process_that_has_ended_belongs_to_what_it_held(before, opened
     if before:
         follower.ended[partition] = (last, mine)
     if opened_at is not None:
-        opened = replace(present.opened, at_us=opened_at)
-        follower.holdings[partition] = (replace(present, opened=opened), mine)
+        follower.holdings[partition] = (replace(present, opened_us=opened_at), mine)
     done = Processed(
         consumer="c1",
         group="g",

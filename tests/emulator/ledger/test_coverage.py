@@ -6,7 +6,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from emulator.ledger.coverage import MAX_SEGMENTS, Coverage
-from emulator.ledger.entries import Cause, Link, Step
+from emulator.ledger.entries import Cause
 from emulator.ledger.epochs import Attribution, Epoch
 
 
@@ -20,7 +20,8 @@ def epoch(number, start=0):
         partition=TopicPartition("t", 0),
         start=start,
         source="committed",
-        opened=Link(number, number, Step.OPENED, (), number),
+        opened_us=number,
+        row=number,
         cursor=start,
         position=start,
     )

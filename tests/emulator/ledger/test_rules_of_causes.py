@@ -38,7 +38,7 @@ def failed(offset: int = 90, instant: int = 20, error: str = "E") -> FailedCommi
 
 
 def epoch(consumer: str, start: int, opened: int, **more: Any) -> Epoch:
-    made = Epoch(1, "g", consumer, 1, 1, P0, start, "committed", at(opened), start, start)
+    made = Epoch(1, "g", consumer, 1, 1, P0, start, "committed", opened, opened, start, start)
     for name, value in more.items():
         setattr(made, name, value)
     return made
@@ -50,7 +50,7 @@ def opening(**changes: Any) -> Opening:
     Changes of the committed offset begin with ``c_``, those of the epoch of a with ``a_``.
     """
     own = {name: value for name, value in changes.items() if name[:2] not in ("c_", "a_")}
-    committed = {"offset": 80, "accepted": happened(25)}
+    committed = {"offset": 80, "accepted": at(25)}
     committed |= {name[2:]: value for name, value in changes.items() if name[:2] == "c_"}
     before = {"cursor": 100, "why": End.REVOKED, "closed_by": happened(30)}
     before |= {name[2:]: value for name, value in changes.items() if name[:2] == "a_"}
