@@ -142,6 +142,15 @@ def test_metadata_without_news_keep_the_order_of_fetches():
     assert [2, 1] == list(positions.by_leader)
 
 
+def test_positions_follow_metadata_that_say_the_same():
+    """Other leaders are news; the same ones in a new response are none."""
+    leaders = dict.fromkeys(map(tp, range(10)), FIRST)
+    positions = reading({0: 8})
+
+    assert positions.follows(leaders)
+    assert not positions.follows({**leaders, tp(0): led(2, 1)})
+
+
 def test_positions_are_compared_with_metadata_only_when_poll_looks():
     """Until then they are valid, and committed."""
     positions = reading({0: 8}, epoch=0)

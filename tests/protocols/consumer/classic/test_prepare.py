@@ -8,6 +8,7 @@ from protocols.consumer.classic.commits import _prepared
 from protocols.consumer.classic.phases import PrepareCommitted, PrepareCommitting, PrepareNeeded
 from protocols.consumer.classic.rejoin import _prepare
 from protocols.consumer.classic.revocation_commit import commit_at_revocation
+from protocols.consumer.clients import profile_of
 from protocols.consumer.committing import RETRIED
 from protocols.facts import CommitRefused, CommitSent
 from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest
@@ -275,6 +276,18 @@ def test_a_commit_at_a_revocation_is_waited_for_until_its_deadline(now, commit, 
     after = commit_at_revocation(state, driver.client.consumer, frozenset(), now).state.prepare
 
     assert (waiting if waits else PrepareCommitted(frozenset())) == after
+
+
+@pytest.mark.parametrize(("now", "retries"), [(9, True), (10, False)])
+def test_librdkafka_repeats_its_commit_at_a_revocation_until_the_deadline(now, retries):
+    """``rd_kafka_cgrp_defer_offset_commit``; then the join goes on without it."""
+    driver = ClientDriver()
+    driver.stable()
+    consumer = replace(driver.client.consumer, profile=profile_of("librdkafka"))
+    state = replace(driver.state, prepare=PrepareCommitting(10, None, frozenset()))
+    after = commit_at_revocation(state, consumer, frozenset(), now).state.prepare
+
+    assert retries is isinstance(after, PrepareCommitting)
 
 
 @EITHER
