@@ -36,10 +36,11 @@ def test_a_field_that_the_class_does_not_have_is_refused():
         replace(Beat(phase_us=1, due_us=2, session_us=3), phase=1)
 
 
-def test_a_class_that_checks_its_fields_checks_those_of_a_copy():
+@pytest.mark.parametrize("slots", [True, False])
+def test_a_class_that_checks_its_fields_checks_those_of_a_copy(slots):
     """A class with a ``__post_init__`` is copied by its constructor."""
 
-    @dataclasses.dataclass(frozen=True, slots=True)
+    @dataclasses.dataclass(frozen=True, slots=slots)
     class Positive:
         number: int
         name: str = ""
