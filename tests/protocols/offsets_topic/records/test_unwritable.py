@@ -19,6 +19,13 @@ from protocols.offsets_topic.records import (
     expiring,
 )
 from protocols.offsets_topic.records.streams import StreamsGroupMetadataKey
+from protocols.offsets_topic.records.wire import (
+    COMPACT,
+    LONGEST_STRING,
+    PLAIN,
+    string_reader,
+    string_writer,
+)
 
 COMMIT = OffsetCommitValue(offset=1, commit_timestamp=2)
 KEY = OffsetCommitKey("g", "t", 0)
@@ -123,3 +130,15 @@ def test_the_oldest_form_has_no_tags_at_all():
 
     with pytest.raises(UnwritableRecordError, match="commitTimestamp: 'now' is no int64"):
         encode(Record(key, value))
+
+
+@pytest.mark.parametrize("family", [COMPACT, PLAIN])
+def test_the_longest_string_is_written_and_read(family):
+    """One of a byte more is refused."""
+    text = "é" * (LONGEST_STRING // 2) + "e"
+    write = string_writer("metadata", family, nullable=False)
+    written = write(text)
+
+    assert (text, len(written)) == string_reader("metadata", family, nullable=False)(written, 0)
+    with pytest.raises(UnwritableRecordError, match="at most 32767"):
+        write(f"{text}e")

@@ -173,12 +173,13 @@ def test_a_marker_of_data_that_stays_stays():
     assert log.batches == log.compacted().compacted(NOW + 9 * DAY_MS).batches
 
 
-def test_the_last_batch_of_an_active_producer_stays_without_records():
+@pytest.mark.parametrize("number", [7, 0])
+def test_the_last_batch_of_an_active_producer_stays_without_records(number):
     """For its sequence; once the producer is gone, or has written more, it goes."""
     log = Log.of(
         [
-            commits(["a"], 0, producer=Producer(7, 0, 0)),
-            commits(["a"], 1, producer=Producer(7, 0, 1)),
+            commits(["a"], 0, producer=Producer(number, 0, 0)),
+            commits(["a"], 1, producer=Producer(number, 0, 1)),
             commits(["a"], 2),
         ],
         [commits(["x"], 3)],
