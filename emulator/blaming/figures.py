@@ -61,6 +61,7 @@ class Figure:
 
 BEFORE: Mapping[str, Figure] = {
     "commit_every_s": Figure("time between two commits of a partition", "s", 0.05),
+    "commit_delay_s": Figure("from the end of a record to the commit behind it", "s", 1),
     "uncommitted": Figure("records processed and not committed at a commit", "", 1.5),
     "ahead": Figure("commits of records that were not processed", "%", 4, disproves=30),
 }
@@ -108,14 +109,25 @@ def figures_for(
     """Return the figures, with a wider tolerance where a part of few commits is one of them.
 
     A consumer with a record in hand at one of three commits says little about the share of such
-    commits. Commits at the same time count once.
+    commits. Commits at the same time count once. Where records are not rare, the last one before any
+    commit has just ended.
     """
     times = sorted(each.at_us for each in commits if formed_us < each.at_us < onset_us)
     apart = sum(two - one > _AT_ONCE_US for one, two in pairwise([0, *times]))
     ahead = BEFORE["ahead"]
     tolerance = max(ahead.tolerance, _ONE_COMMIT / sqrt(max(1, apart)))
     wide = replace(ahead, tolerance=tolerance, disproves=max(30.0, 3 * tolerance))
-    return {**FIGURES, "ahead": wide}
+    found = {**FIGURES, "ahead": wide}
+    return (
+        found if _are_rare(commits) else {k: v for k, v in found.items() if k != "commit_delay_s"}
+    )
+
+
+def _are_rare(commits: Sequence[Committed]) -> bool:
+    """Return whether most partitions have one new record at most from one commit to the next."""
+    each = grouped(commits, _PARTITION).values()
+    steps = [two.offset - one.offset for some in each for one, two in pairwise(some)]
+    return bool(steps) and median(steps) <= 1
 
 
 def differences(found: Figures, seen: Figures, figures: Mapping[str, Figure] = FIGURES) -> Figures:
@@ -157,10 +169,35 @@ def before(evidence: Evidence, formed_us: int, onset_us: int) -> Figures:
     commits = [each for each in evidence.commits if formed_us < each.at_us < onset_us]
     behind = _behind(evidence.work, commits)
     return {
-        "commit_every_s": usual_interval_s(commits if intervals_s(commits) else evidence.commits),
+        "commit_every_s": _commit_every_s(evidence.commits, commits, onset_us - formed_us),
+        "commit_delay_s": _commit_delay_s(evidence.work, commits),
         "uncommitted": median(behind) if behind else -1,
         "ahead": _percent(sum(each < 0 for each in behind), len(behind)),
     }
+
+
+def _commit_every_s(
+    commits: Sequence[Committed], quiet: Sequence[Committed], quiet_us: int
+) -> float:
+    """Return the usual time between two commits, that of the quiet time if it is long enough.
+
+    In a time shorter than two of them, most partitions have one commit, and those of a rebalance at its
+    beginning or end follow one another sooner.
+    """
+    usual_s = usual_interval_s(commits)
+    is_long = quiet_us >= 2 * usual_s * SECOND
+    return usual_interval_s(quiet) if is_long and intervals_s(quiet) else usual_s
+
+
+def _commit_delay_s(work: Sequence[Work], commits: Sequence[Committed]) -> float:
+    """Return the median time from the end of a record to the first commit behind it; -1 if there is none.
+
+    Where records are rare, it tells commits at an interval from those after each record.
+    """
+    ended = {(each.partition, each.next_offset): each.ended_us for each in reversed(work)}
+    first = {(each.partition, each.offset): each.at_us for each in reversed(commits)}
+    delays = [max(0, at_us - ended[place]) for place, at_us in first.items() if place in ended]
+    return median(delays) / SECOND if delays else -1
 
 
 def usual_interval_s(commits: Sequence[Committed]) -> float:

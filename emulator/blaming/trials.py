@@ -291,7 +291,8 @@ def _loses_by_chance(case: Case, policy: Policy, happening: Happening) -> bool:
 
 def _distance(case: Case, found: Figures, names: Iterable[str]) -> float:
     """Return the mean difference of figures in units of their tolerance, each at most ``_WORST``."""
-    off = [case.figures[name].difference(found[name], case.seen[name]) for name in names]
+    compared = [name for name in names if name in case.figures]
+    off = [case.figures[name].difference(found[name], case.seen[name]) for name in compared]
     return sum(min(each, _WORST) for each in off) / len(off)
 
 

@@ -148,3 +148,23 @@ def test_figures_that_do_not_fit_begin_with_the_contradicted_ones():
     )
 
     assert ["repeated", "generations", "longest_stall_s"] == off
+
+
+def test_of_rare_records_the_delay_of_commits_is_compared():
+    """A timer commits seconds behind a record; where records are dense, the last one has just ended."""
+    rare = evidence(steady("a", 0, 0, 40, every_s=10), commits=[(2, 0, 1), (12, 0, 2), (22, 0, 3)])
+    dense = evidence(steady("a", 0, 0, 40), commits=[(2, 0, 20), (12, 0, 120), (22, 0, 220)])
+
+    assert before(rare, 0, 40 * SECOND)["commit_delay_s"] == 1.99
+    assert "commit_delay_s" in figures_for(rare.commits, 0, 40 * SECOND)
+    assert "commit_delay_s" not in figures_for(dense.commits, 0, 40 * SECOND)
+
+
+def test_a_short_quiet_time_says_nothing_about_the_interval_of_commits():
+    """The commits of a rebalance at its end follow one another sooner than those of a timer."""
+    seen = evidence(
+        steady("a", 0, 0, 60, every_s=10),
+        commits=[(2, 0, 1), (2.1, 0, 1), *((at, 0, at // 10 + 1) for at in (12, 22, 32, 42))],
+    )
+
+    assert 10 == before(seen, 0, 3 * SECOND)["commit_every_s"]
