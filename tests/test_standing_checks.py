@@ -25,7 +25,7 @@ def test_a_mutation_changes_one_comparison_or_condition(tmp_path):
 
 def test_the_tests_of_a_room_are_those_that_mirror_it():
     """The nearest folder that exists."""
-    path = mutations.ROOT / "protocols" / "consumer" / "classic" / "turn.py"
+    path = mutations.ROOT / "protocols" / "consumer" / "classic" / "thread.py"
 
     assert "tests/protocols/consumer/classic" == mutations.tests_of(path)
     assert mutations.mutations(path)

@@ -22,7 +22,7 @@ from protocols.consumer.classic import (
     positions,
     rejoin,
     responses,
-    turn,
+    thread,
 )
 from protocols.consumer.classic.duties import without_subscription
 from protocols.consumer.classic.phases import (
@@ -56,7 +56,7 @@ class BackgroundClient:
     def __init__(self, consumer: Consumer, limit: int) -> None:
         """Create the client of a new process; *limit*: records of one call."""
         self.consumer = consumer
-        self.state = turn.initial_state(consumer)
+        self.state = thread.initial_state(consumer)
         self._limit = limit
         self._created = False
         self._poll_until: int | None = None
@@ -140,7 +140,7 @@ class BackgroundClient:
         if threw is not None and self._polls_listener and calling.poll_until_us is not None:
             step = rejoin.on_listener_threw(self.state, self.consumer, call, threw, now)
         else:
-            step = turn.after_call(self.state, self.consumer, calling, call, now)
+            step = thread.after_call(self.state, self.consumer, calling, call, now)
         close, self._close = self._close, None
         if close is not None:
             return Step(self.state, self._become(step) + close(now).effects)
@@ -167,9 +167,9 @@ class BackgroundClient:
         """Handle the end of a timer."""
         if timer in (POLL, membership.RETRY, committing.AUTO_COMMIT):
             return self._took(Step(self.state), now)
-        if not turn.is_awaited(self.state, timer, now):
-            return Step(self.state, self._become(turn.rearmed(self.state, timer)))
-        return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
+        if not thread.is_awaited(self.state, timer, now):
+            return Step(self.state, self._become(thread.rearmed(self.state, timer)))
+        return self._took(thread.TIMERS[timer](self.state, self.consumer, now), now)
 
     # -- the background ----------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class BackgroundClient:
                 return step
         if rejoin.needed(step.state) and self._may_join(step.state):
             step = step.then(lambda s: self._join(s, now))
-            if turn.interrupted(step):
+            if thread.interrupted(step):
                 return step
         step = step.then(lambda s: self._commit_if_due(s, now))
         if not rejoin.needed(step.state) or not self._prepared(step.state):
@@ -260,7 +260,7 @@ class BackgroundClient:
             if commits.holds_join(state, self.consumer):
                 return Step(replace(commits.queue_join(state), revoking=True))
             state = commits.without_turn_of_join(state)
-        return turn.join(state, self.consumer, now, poll_until_us=now)  # the poll has its own timer
+        return thread.join(state, self.consumer, now, poll_until_us=now)  # the poll has its own timer
 
     @staticmethod
     def _prepared(state: ClientState) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from assignors.types import TopicPartition
 from protocols.consumer import committing
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
-from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, turn
+from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, thread
 from protocols.consumer.classic.async_commits import due_at_poll
 from protocols.consumer.classic.calm import (
     POLL,
@@ -90,7 +90,7 @@ class Client(ApplicationThread):
         if failed is not None and calling.poll_until_us is not None:
             step = rejoin.on_listener_threw(self.state, self.consumer, call, failed, now)
             return Step(self.state, self._become(step))
-        step = turn.after_call(self.state, self.consumer, calling, call, now)
+        step = thread.after_call(self.state, self.consumer, calling, call, now)
         if calling.closing is not None:
             step = step.then(lambda s: self._pump_once(s, now))
         if calling.poll_until_us is None:
@@ -180,7 +180,7 @@ class Client(ApplicationThread):
         """Send a heartbeat, or take the *response* to one, while the poller waits; None: not now."""
         if not self._calm:
             return None
-        step = turn.beat(self.state, self.consumer, now, response)
+        step = thread.beat(self.state, self.consumer, now, response)
         return None if step is None else Step(self.state, self._become(step))
 
     @property
@@ -255,9 +255,9 @@ class Client(ApplicationThread):
             return Step(self.state, self._again(now))
         if duties.beats_later(self.state, self.consumer, timer, self._poll_until):
             return Step(self.state, (heartbeat.next_turn(self.state, self.consumer, now),))
-        if not turn.is_awaited(self.state, timer, now):
-            return Step(self.state, self._become(turn.rearmed(self.state, timer)))
-        return self._took(turn.TIMERS[timer](self.state, self.consumer, now), now)
+        if not thread.is_awaited(self.state, timer, now):
+            return Step(self.state, self._become(thread.rearmed(self.state, timer)))
+        return self._took(thread.TIMERS[timer](self.state, self.consumer, now), now)
 
     def check(self) -> None:
         """Assert the invariants (in tests, and in debug runs of the world)."""

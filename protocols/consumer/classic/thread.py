@@ -1,20 +1,217 @@
-"""The application thread of a classic client: what it reads from the network, and the turns of its poll.
+"""The application thread of a classic client: turns of its poll, listener calls, timers, what it reads.
 
-Source: ``ClassicKafkaConsumer.poll``, ``pollForFetches``, ``ConsumerNetworkClient.poll``.
+A turn advances the coordinator lookup, the join and the positions, in this order, up to the records.
+
+Source: ``ClassicKafkaConsumer.poll``, ``updateAssignmentMetadataIfNeeded``, ``pollForFetches``,
+``ConsumerCoordinator.poll``, ``ConsumerNetworkClient.poll``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
-from protocols.consumer import requests
-from protocols.consumer.classic import application, duties, heartbeat, membership, turn
+from protocols.consumer import metadata, offset_fetcher, requests
+from protocols.consumer.calls import ExceptionName, Failed
+from protocols.consumer.classic import (
+    application,
+    async_commits,
+    duties,
+    heartbeat,
+    membership,
+    positions,
+    rejoin,
+    session_in_join,
+)
 from protocols.consumer.classic.calm import POLL
-from protocols.consumer.classic.phases import CommittingSync
-from protocols.consumer.classic.responses import pump
-from protocols.consumer.classic.state import ClientState, Consumer
-from protocols.machine import CancelTimer, Effect, Return, Send, SetTimer, Step
-from protocols.messages import FetchResponse
+from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume
+from protocols.consumer.classic.responses import on_disconnected, pump, respond
+from protocols.consumer.classic.state import ClientState, Consumer, Membership
+from protocols.consumer.lookup import LOOKUP, Unknown
+from protocols.consumer.requests import (
+    REQUESTS,
+    look_up,
+    on_metadata_timer,
+    on_request_timeout,
+    rearm_request_timer,
+    timed_out_brokers,
+)
+from protocols.machine import Call, CancelTimer, Effect, Return, Send, SetTimer, Step, in_turn
+from protocols.messages import Envelope, FetchResponse
+from protocols.values import replace
+
+
+def initial_state(consumer: Consumer) -> ClientState:
+    """Return the state of a consumer that has subscribed and never polled."""
+    state = membership.watch_topics(ClientState(), consumer, frozenset())
+    if consumer.assigned is not None:
+        offset_fetcher.assign(consumer, consumer.assigned)
+        return replace(
+            state, membership=Membership.USER_ASSIGNED, rejoin=None, assignment=consumer.assigned
+        )
+    return replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
+
+
+def take_turn(
+    state: ClientState, consumer: Consumer, now: int, poll_until_us: int
+) -> Step[ClientState]:
+    """Run one turn; afterwards the application thread may be in a listener call."""
+    if duties.without_subscription(state):
+        failed = Failed(ExceptionName.ILLEGAL_STATE, message="nothing is subscribed")
+        return Step(state, (Return(failed),))
+    if state.commit_fenced is not None:
+        return Step(state, (Return(state.commit_fenced),))
+    if state.heartbeat_failure is not None:
+        return Step(replace(state, heartbeat_failure=None), (Return(state.heartbeat_failure),))
+    state = membership.note_new_metadata(state, consumer)
+    step = in_turn(_FIRST_DUTIES, state, consumer, now)
+    if isinstance(step.state.coordinator, Unknown):
+        step = step.then(lambda s: pump(s, consumer, now))
+    if duties.needs_coordinator(step.state, consumer):
+        step = step.then(lambda s: look_up(s, consumer, now))
+        if step.state.membership is not Membership.USER_ASSIGNED:
+            return step
+    if rejoin.needed(step.state):
+        step = step.then(lambda s: join(s, consumer, now, poll_until_us))
+        if rejoin.needed(step.state) or interrupted(step):
+            return step
+    step = step.then(lambda s: in_turn(_LAST_DUTIES, s, consumer, now))
+    if consumer.positions.leaderless:
+        return step.then(lambda s: membership.request_metadata(s, consumer, now))
+    return step
+
+
+def interrupted(step: Step[ClientState]) -> bool:
+    """Return whether the turn ended in a listener call or threw."""
+    if isinstance(step.state.app, Calling):
+        return True
+    return any(isinstance(effect, Return) for effect in step.effects)
+
+
+def wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Wake the heartbeat thread if a heartbeat is due; the thread may still be late."""
+    if state.beat is None or now < state.beat.due_us:
+        return Step(state)
+    due = state.beat.due_us
+    late_us = max(0, due + consumer.late(due) - now)
+    return heartbeat.turn(state, consumer, now, late_us)
+
+
+_FIRST_DUTIES = (membership.refresh_metadata, async_commits.run_callbacks, wake_heartbeat)
+"""What a turn does before it looks the coordinator up, or joins."""
+
+_LAST_DUTIES = (async_commits.autocommit_due, positions.update_positions)
+
+
+def beat(
+    state: ClientState, consumer: Consumer, now: int, response: Envelope | None
+) -> Step[ClientState] | None:
+    """Let the heartbeat thread send a heartbeat, or take the *response* to one; None: it does more."""
+    if response is not None:
+        return respond(state, consumer, response, now)
+    return heartbeat.beat_only(state, consumer, now)
+
+
+def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
+    """Advance the join; each network step handles the responses once and never waits.
+
+    A pattern subscriber first requests fresh metadata, as often as the back-off allows, and waits
+    for it, so that most members see a new topic in one rebalance (``ConsumerCoordinator.poll``).
+    """
+    step = Step(state)
+    if consumer.topics is None:
+        if now >= state.metadata.retry_us:
+            step = membership.request_metadata(state, consumer, now)
+        if step.state.metadata.in_flight is not None:
+            return step
+    step = step.then(lambda s: pump(membership.note_new_metadata(s, consumer), consumer, now))
+    while True:
+        before = step.state
+        step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
+        if interrupted(step) or rejoin.pauses(before):  # a join ends in a listener call
+            return step
+        step = step.then(lambda s: pump(s, consumer, now))
+        if step.state is before:
+            return step
+
+
+# -- listener calls -------------------------------------------------------------------------------
+
+
+def after_call(
+    state: ClientState, consumer: Consumer, calling: Calling, call: Call, now: int
+) -> Step[ClientState]:
+    """Continue after a listener call returned."""
+    match calling.resume:
+        case Resume.JOIN:
+            return rejoin.on_prepared(state, consumer, call.partitions, now)
+        case Resume.REVOKED:
+            return rejoin.on_revoked(state, consumer, calling, now)
+        case Resume.ASSIGNED:
+            return Step(replace(state, app=Outside()))
+        case Resume.CLOSE:
+            assert calling.closing is not None
+            return application.leave_group_and_wait(state, consumer, calling.closing, now)
+        case Resume.UNSUBSCRIBE:
+            return application.leave_after_unsubscribe(state, consumer, now)
+
+
+def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    return on_request_timeout(state, lambda s, node: on_disconnected(s, consumer, node, now), now)
+
+
+def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Look the coordinator up, because the back-off ended or the request timed out."""
+    if not isinstance(state.coordinator, Unknown):
+        return Step(state)
+    if state.coordinator.lookup is not None:
+        return heartbeat.on_lookup_failed(state, consumer, now)
+    return look_up(state, consumer, now)
+
+
+def _on_heartbeat_timer(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Run one turn of the heartbeat thread: pump, then check its deadlines."""
+    step = pump(state, consumer, now)
+    return step.then(lambda s: heartbeat.turn(s, consumer, now))
+
+
+def is_awaited(state: ClientState, timer: str, now: int) -> bool:
+    """Return whether a timer that fires now matters: what set it may have ended in time."""
+    if timer == REQUESTS:
+        return bool(timed_out_brokers(state, now))
+    if timer == LOOKUP:
+        return isinstance(state.coordinator, Unknown)
+    if timer == heartbeat.HEARTBEAT:
+        return state.beat is not None
+    return timer != application.COMMIT_SYNC or isinstance(state.app, CommittingSync)
+
+
+def rearmed(state: ClientState, timer: str) -> Step[ClientState]:
+    """Set a timer that nothing awaited again, if other requests are in flight."""
+    if timer != REQUESTS:
+        return Step(state)
+    return rearm_request_timer(state)
+
+
+def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Do nothing; the waiting call continues after every timer."""
+    del consumer, now
+    return Step(state)
+
+
+TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
+    heartbeat.HEARTBEAT: _on_heartbeat_timer,
+    session_in_join.JOIN_SESSION: session_in_join.on_timer,
+    REQUESTS: _on_request_timeout,
+    LOOKUP: _on_lookup_timer,
+    metadata.METADATA: on_metadata_timer,
+    application.COMMIT_SYNC: _no_action,
+    application.CLOSE: _no_action,
+}
+"""Handlers by timer name; the machine handles the timers of a waiting poll itself."""
+
+
+# -- the thread ------------------------------------------------------------------------------------
 
 NO_RECORDS = Return(())
 
@@ -24,7 +221,7 @@ class ApplicationThread:
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
-        self.state = turn.initial_state(consumer)
+        self.state = initial_state(consumer)
         self._calm = False
         self._settled = False
         """Whether it is calm but for responses that no thread has read yet."""
@@ -84,8 +281,8 @@ class ApplicationThread:
         if self._skips_group(now):
             return ()
         effects = self._become(self._absorb(self.state, now))
-        step = turn.take_turn(self.state, self.consumer, now, until)
-        if turn.interrupted(step):
+        step = take_turn(self.state, self.consumer, now, until)
+        if interrupted(step):
             self._poll_until = None
         return effects + self._become(step)
 
