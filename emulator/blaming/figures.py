@@ -61,7 +61,7 @@ class Figure:
 
 BEFORE: Mapping[str, Figure] = {
     "commit_every_s": Figure("time between two commits of a partition", "s", 0.05),
-    "commit_delay_s": Figure("from the end of a record to the commit behind it", "s", 1),
+    "commit_delay_s": Figure("from a record to the commit behind it", "s", 1),
     "uncommitted": Figure("records processed and not committed at a commit", "", 1.5),
     "ahead": Figure("commits of records that were not processed", "%", 4, disproves=30),
 }
