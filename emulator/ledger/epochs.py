@@ -226,6 +226,8 @@ class Epoch:
 
     opened_us: int
     row: int
+    """When, and in which row of the events, its beginning is shown."""
+
     cursor: int
     """The end of what it has finished, in the log after its truncations."""
 
@@ -234,7 +236,7 @@ class Epoch:
 
     event: int | None = None
     cause: int | None = None
-    """Row, id and cause of the event that shows its beginning."""
+    """Id and cause of the event in this row."""
 
     closed_by: Event | None = None
     """The event that shows its end; None while it is open."""

@@ -18,7 +18,7 @@ from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics, end_offsets
-from emulator.world.consumer.polling.fetch_in_flight import Reader
+from emulator.world.consumer.polling.fetch_in_flight import FetchInFlight, Reader
 from emulator.world.consumer.polling.fetches import Fetches
 from emulator.world.kernel import Rank
 from emulator.world.network import Caller, Party, broker_party
@@ -191,8 +191,16 @@ class Router:
         arrival = run.wire.in_order(process.name, there.name, node, arrival)
         self._report(envelope, here, there, arrival)
 
-        carried = Carried(envelope, partial(self._arrive, broker=broker), is_request=True)
+        arrive = partial(self._arrive, broker=broker, fetch=self._before(process, broker, envelope))
+        carried = Carried(envelope, arrive, is_request=True)
         run.kernel.at(arrival, Rank.AT_BROKER, process.index, carried).recurs = kind in _RECURRING
+
+    def _before(self, process: Caller, broker: int, envelope: Envelope) -> FetchInFlight | None:
+        """Return the fetch that was sent before a request over the same connection, if it waits for that."""
+        reader = self._processes.get(process.name)
+        if reader is None or not isinstance(envelope.body, _BEHIND_FETCHES):
+            return None
+        return self._fetches.before(reader, broker)
 
     def _refuse(self, process: Caller, node: int) -> None:
         """Refuse a connection to a dead broker: the attempt fails after a round trip."""
@@ -254,11 +262,12 @@ class Router:
             )
         )
 
-    def _arrive(self, envelope: Envelope, broker: int) -> None:
+    def _arrive(self, envelope: Envelope, broker: int, fetch: FetchInFlight | None) -> None:
+        """Handle a request; *fetch*: its answer comes behind that of this one."""
         brokers = self._brokers
         if not brokers.up(broker):
             return
-        if brokers.hold(broker, lambda: self._arrive(envelope, broker)):
+        if brokers.hold(broker, lambda: self._arrive(envelope, broker, fetch)):
             return
         request: Any = envelope.body
         give = self._answers.get(type(request))
@@ -270,11 +279,7 @@ class Router:
         def answer() -> None:
             self.answer(broker, header, give(request, broker))
 
-        process = self._processes.get(header.client)
-        if process is None or not isinstance(request, _BEHIND_FETCHES):
-            answer()
-        else:
-            self._fetches.answer_behind(process, broker, answer)
+        self._fetches.answer_behind(fetch, answer)
 
     # -- responses -------------------------------------------------------------------------------
 

@@ -112,8 +112,8 @@ class Fetcher(FetchBuffer):
     def close_sessions(self, known: Iterable[int], now: int) -> list[tuple[int, FetchRequest]]:
         """Return the requests that close the fetch sessions, by broker, and count them as in flight.
 
-        A broker answers a fetch in flight first. Only *known* brokers are asked, which are in the
-        metadata, and none whose reconnect back-off runs (``prepareCloseFetchSessionRequests``).
+        A broker answers a fetch in flight first. *known*: the brokers in the metadata; no other is asked,
+        and none whose reconnect back-off runs (``prepareCloseFetchSessionRequests``).
         """
         asked = self._sessions.intersection(known)
         brokers = [broker for broker in sorted(asked) if not self.backs_off(broker, now)]

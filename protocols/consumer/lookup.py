@@ -34,7 +34,7 @@ class Unknown:
     lookup: int | None = None
     """Correlation id of the FindCoordinator in flight."""
 
-    asked: int | None = None
+    asked_broker: int | None = None
     """The broker that it was sent to."""
 
     retry_us: int = 0
@@ -58,14 +58,14 @@ def ask_for_coordinator(
     limit = now + reader.settings.request_timeout_ms * MS
     request = FindCoordinatorRequest(group_id=reader.group_id)
     sent = (Send(node, request, number), SetTimer(LOOKUP, limit))
-    return Step(replace(unknown, lookup=number, asked=node), sent)
+    return Step(replace(unknown, lookup=number, asked_broker=node), sent)
 
 
 def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int) -> int:
     """Return the broker to ask: one that can be reached, is connected, and has the fewest fetches in flight.
 
     Among equal brokers each attempt takes the next one, where Kafka draws (``leastLoadedNode``). The first one
-    counts as connected until a lookup fails: a new client asks it.
+    counts as connected until a lookup fails or is dropped: a new client asks it.
     """
     fetcher, first = reader.fetcher, attempt % len(known)
 

@@ -168,7 +168,7 @@ def on_data_connection_lost(
     failures = reader.fetcher.failures(broker)
     reader.fetcher.disconnected(broker, now + reconnect_backoff_us(reader, failures, now))
     step = on_reads(state, lambda reads: validation.on_connection_lost(reads, reader, broker, now))
-    if isinstance(state.coordinator, Unknown) and state.coordinator.asked == broker:
+    if isinstance(state.coordinator, Unknown) and state.coordinator.asked_broker == broker:
         step = step.then(fail_lookup)
     return step.then(
         lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, reader, now))

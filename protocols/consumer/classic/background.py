@@ -36,6 +36,7 @@ from protocols.consumer.classic.phases import (
 )
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.clients import CommitClock, InRebalance, Runs
+from protocols.consumer.fetch_buffer import NO_PARTITIONS
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS
 from protocols.facts import CommitKind
@@ -260,7 +261,8 @@ class BackgroundClient:
             if commits.holds_join(state, self.consumer):
                 return Step(replace(commits.queue_join(state), revoking=True))
             state = commits.without_turn_of_join(state)
-        return thread.join(state, self.consumer, now, poll_until_us=now)  # the poll has its own timer
+        # A poll of the application has a timer of its own; here it only matters that there is one.
+        return thread.join(state, self.consumer, now, poll_until_us=now)
 
     @staticmethod
     def _prepared(state: ClientState) -> bool:
@@ -343,7 +345,7 @@ class BackgroundClient:
         fetcher = self.consumer.fetcher
         if after.assignment is not before.assignment:
             fetcher.assign(after.assignment)
-            fetcher.pending = frozenset()
+            fetcher.pending = NO_PARTITIONS
             if self.consumer.store is not None:
                 self.consumer.store.assign(after.assignment)
         fetcher.revoking = after.revoking

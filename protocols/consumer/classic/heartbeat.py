@@ -323,7 +323,7 @@ def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
     assert isinstance(unknown, Unknown)
     if unknown.lookup is None:
         return look_up(state, consumer, now)
-    forgotten = Unknown(unknown.attempt + 1, None, unknown.retry_us)
+    forgotten = Unknown(unknown.attempt + 1, retry_us=unknown.retry_us)
     return Step(replace(state, coordinator=forgotten))
 
 

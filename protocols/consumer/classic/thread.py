@@ -27,6 +27,7 @@ from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume
 from protocols.consumer.classic.responses import on_disconnected, pump, respond
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
+from protocols.consumer.fetch_buffer import NO_PARTITIONS
 from protocols.consumer.lookup import LOOKUP, Unknown
 from protocols.consumer.requests import (
     REQUESTS,
@@ -89,8 +90,12 @@ def interrupted(step: Step[ClientState]) -> bool:
 
 
 def wake_heartbeat(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Wake the heartbeat thread if a heartbeat is due; the thread may still be late."""
-    if state.beat is None or now < state.beat.due_us:
+    """Wake the heartbeat thread if a heartbeat is due; the thread may still be late.
+
+    A poll that waits for a coordinator holds the lock that the thread needs
+    (``AbstractCoordinator.ensureCoordinatorReady``).
+    """
+    if state.beat is None or now < state.beat.due_us or isinstance(state.coordinator, Unknown):
         return Step(state)
     due = state.beat.due_us
     late_us = max(0, due + consumer.late(due) - now)
@@ -351,7 +356,7 @@ class ApplicationThread:
         fetcher = self.consumer.fetcher
         if after.assignment is not before.assignment:
             fetcher.assign(after.assignment)
-            fetcher.pending = frozenset()
+            fetcher.pending = NO_PARTITIONS
         fetcher.revoking = after.revoking or duties.holds_records(after, self.consumer)
         self._settled = duties.settled(after, self.consumer)
         was_calm, self._calm = self._calm, self._settled and not duties.has_responses(after)

@@ -310,13 +310,15 @@ def on_disconnected(
 def _notices_loss(state: ClientState, consumer: Consumer, broker: int) -> bool:
     """Return whether a broken connection makes the coordinator unknown.
 
-    The Java client learns of it from a request that fails (``handleCoordinatorDisconnect``): the next one, if
-    none was in flight.
+    The Java client learns of it from a request that fails (``handleCoordinatorDisconnect``), to whichever
+    broker; with none in flight, from the next one.
     """
-    if not isinstance(state.coordinator, Known) or state.coordinator.broker != broker:
+    if not isinstance(state.coordinator, Known):
         return False
-    fails = any(flight.broker == broker for flight in state.in_flight.values())
-    return fails or consumer.profile.in_background
+    if consumer.profile.in_background:
+        return state.coordinator.broker == broker
+    flights = state.in_flight.values()
+    return any(each.broker == broker and each.api is not Api.LEAVE_UNANSWERED for each in flights)
 
 
 def _lose(state: ClientState, consumer: Consumer, broker: int, now: int) -> Step[ClientState]:

@@ -224,9 +224,8 @@ class StoredLog:
                 key = record.key
                 held = Held(log_offset, record, header)
                 if self._is_compacted:
-                    segment.newest.pop(
-                        key, None
-                    )  # a dict keeps its first key: drop the older record's
+                    # A dict keeps the first of equal keys: drop that of the older record.
+                    segment.newest.pop(key, None)
                     segment.newest[key] = held
                 newest.pop(key, None)
                 if record.value is not None:

@@ -128,19 +128,24 @@ class Fetches:
         when = max(self._run.kernel.now, fetch.asked_us + timeout)
         self._run.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
 
-    def answer_behind(self, process: Reader, broker: int, answer: Callable[[], None]) -> None:
-        """Answer a request now, or right behind a fetch that the broker has not answered.
+    def before(self, process: Reader, broker: int) -> FetchInFlight | None:
+        """Return the fetch that a process has sent to a broker and that has not been answered yet."""
+        if process.blueprint.profile.fetches_apart:
+            return None
+        return self.of(process).get(broker)
+
+    def answer_behind(self, fetch: FetchInFlight | None, answer: Callable[[], None]) -> None:
+        """Answer a request now, or right behind the fetch that was sent before it.
 
         A broker answers the requests of one connection in turn.
         """
-        process.unfold()
-        fetch, now = self.of(process).get(broker), self._run.kernel.now
-        apart = process.blueprint.profile.fetches_apart
-        if apart or fetch is None or not fetch.asked_us <= now < fetch.ready_us:
-            answer()
-            return
-        fetch.behind += (answer,)
-        self._await_behind(fetch)
+        if fetch is not None and self._current(fetch):
+            fetch.process.unfold()
+            if self._run.kernel.now < fetch.ready_us:
+                fetch.behind += (answer,)
+                self._await_behind(fetch)
+                return
+        answer()
 
     def _await_behind(self, fetch: FetchInFlight) -> None:
         """Give the answers behind a fetch when that is answered; a later plan replaces this one."""

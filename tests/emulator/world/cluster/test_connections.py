@@ -73,3 +73,49 @@ def test_a_lookup_is_answered_behind_a_fetch_of_the_same_connection(protocol, wa
 
     assert answers
     assert all((each.sender, each.sent_us) in fetched for each in answers)
+
+
+MOVED = """
+title = "a coordinator that moves, on an uneven network"
+run_for = "30s"
+cluster = { brokers = 2 }
+network = { latency = { uniform = ["1ms", "60ms"] } }
+topic = [{ name = "t", partitions = 4, rate = "0/s" }]
+act = [
+  { move_coordinator = "g", at = "12s" },
+  { move_coordinator = "g", at = "16s" },
+  { move_coordinator = "g", at = "20s" },
+  { move_coordinator = "g", at = "24s" },
+]
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 3
+settings = { "fetch.max.wait.ms" = 800 }
+"""
+
+
+def test_a_lookup_waits_for_no_fetch_that_was_sent_after_it():
+    """Requests of one connection are answered in the order in which they were sent, whichever arrived first."""
+    waited = 0
+    for seed in range(6):
+        seen = trace(emulator.loads(MOVED), seed)
+        answered = {each.request: each.sent_us for each in seen.fetches if not each.is_request}
+        answers = {each.request: each for each in seen.messages if not each.is_request}
+        lookups = [
+            each for each in seen.messages if each.is_request and each.kind == "FindCoordinator"
+        ]
+        for lookup in lookups:
+            answer = answers.get(lookup.request)
+            if answer is None or answer.sent_us == lookup.arrives_us:
+                continue
+            waited += 1
+            assert any(
+                fetch.sent_us <= lookup.sent_us
+                for fetch in seen.fetches
+                if fetch.is_request
+                and fetch.receiver == lookup.receiver
+                and answered.get(fetch.request) == answer.sent_us
+            )
+    assert waited > 5

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.consumer.kip848.member import MemberState
 from protocols.facts import ClientDropped
-from protocols.messages import OffsetCommitRequest
+from protocols.messages import FindCoordinatorRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 
 from .driver import Beat, ClientDriver
@@ -196,3 +196,13 @@ def test_no_member_leaves_while_the_coordinator_is_unknown():
     driver.advance(1_000)
 
     assert MemberState.STALE is driver.member
+
+
+def test_the_answer_that_nobody_waits_for_does_not_tell_of_a_broken_connection():
+    """A stale member only logs how its leave heartbeat ended (``HeartbeatRequestManager``'s ``logResponse``)."""
+    driver = expired()
+    assert -1 == driver.one(Beat).member_epoch
+    before = len(driver.ever(FindCoordinatorRequest))
+    driver.disconnect()
+
+    assert before == len(driver.ever(FindCoordinatorRequest))
