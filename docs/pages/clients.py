@@ -108,6 +108,10 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         lambda p: _yes(on=p.awaits_fetches_at_close),
     ),
     (
+        "looks the coordinator up over a connection that it has",
+        lambda p: _yes(on=p.asks_connected),
+    ),
+    (
         "a lookup waits for the fetch in flight to the same broker",
         lambda p: _yes(on=not p.fetches_apart),
     ),

@@ -64,7 +64,7 @@ def ask_for_coordinator(
 def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int) -> int:
     """Return the broker to ask: one that can be reached, is connected, and has the fewest fetches in flight.
 
-    Among equal brokers each attempt takes the next one, where Kafka draws (``leastLoadedNode``). The first one
+    Clients other than Java's open a connection for it. Among equal brokers each attempt takes the next one, where Kafka draws (``leastLoadedNode``). The first one
     counts as connected until a lookup fails or is dropped: a new client asks it.
     """
     fetcher, first = reader.fetcher, attempt % len(known)
@@ -73,7 +73,8 @@ def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int)
         is_first = broker == known[0] and not attempt
         contacted = is_first or fetcher.has_fetched(broker)
         connected = contacted and not fetcher.failures(broker)
-        return fetcher.backs_off(broker, now), not connected, broker in fetcher.in_flight
+        far = reader.profile.asks_connected and not connected
+        return fetcher.backs_off(broker, now), far, broker in fetcher.in_flight
 
     return min(known[first:] + known[:first], key=load)
 

@@ -188,6 +188,9 @@ class ClientProfile:
     answers: a broker answers a fetch in flight first, after up to ``fetch.max.wait.ms``. franz-go cancels
     its fetches, which breaks their connections, and ends the sessions over new ones: it waits for none."""
 
+    asks_connected: bool = True
+    """Whether a lookup goes to a connected broker, though another one has no fetch in flight."""
+
     fetches_apart: bool = False
     """Whether fetches have connections of their own; else a broker answers a fetch in flight before a later
     lookup of the coordinator or of offsets."""

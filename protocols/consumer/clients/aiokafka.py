@@ -23,6 +23,7 @@ AIOKAFKA = ClientProfile(
     follows="0.14",
     works=Runs.IN_BACKGROUND,
     listener=Runs.IN_BACKGROUND,
+    asks_connected=False,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.CREATION,
     commits_epochs=False,

@@ -28,6 +28,7 @@ FRANZ_GO = ClientProfile(
     follows="1.19",
     works=Runs.IN_BACKGROUND,
     listener=Runs.IN_BACKGROUND,
+    asks_connected=False,
     covers=Covers.EARLIER_POLLS,
     commit_clock=CommitClock.TICKS,
     repeats_commits=Repeats.NONE,

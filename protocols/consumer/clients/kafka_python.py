@@ -15,6 +15,7 @@ KAFKA_PYTHON = ClientProfile(
     follows="3.0",
     works=Runs.IN_POLL,
     listener=Runs.IN_POLL,
+    asks_connected=False,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
     records_while_joining=False,

@@ -31,6 +31,7 @@ LIBRDKAFKA = ClientProfile(
     follows="2.16",
     works=Runs.IN_BACKGROUND,
     listener=Runs.IN_POLL,
+    asks_connected=False,
     covers=Covers.STORED,
     commit_clock=CommitClock.TICKS,
     repeats_commits=Repeats.NONE,

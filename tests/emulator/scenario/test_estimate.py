@@ -55,11 +55,12 @@ def test_polls_of_the_consumer_protocol_are_skipped_with_its_periods():
 
 def test_an_autoscaler_starts_members_or_stops_them():
     """It starts 15 beside the first one within the run; where all run already, it stops them."""
-    grows = lifetimes(load("g6-one-partition-has-the-lag"))
+    scenario = load("g6-one-partition-has-the-lag")
+    grows = lifetimes(scenario)
     shrinks = lifetimes(load("g2-scale-down-kills"))
 
     assert [1] * 16 == [life.starts for life in grows.values()]
-    assert 7 < sum(life.living_us for life in grows.values()) / 300_000_000 < 10
+    assert 7 < sum(life.living_us for life in grows.values()) / scenario.run_for < 10
     assert 4 < sum(life.living_us for life in shrinks.values()) / 900_000_000 < 5
 
 
