@@ -16,7 +16,7 @@ def deploy_key_problems(
     path: str, act: RollingRestart, group: Group, taken: Container[str]
 ) -> Iterator[Problem]:
     """Yield keys of a rolling restart that have no meaning together; *taken*: names of members."""
-    yield from _number_problems(path, act)
+    yield from _number_problems(path, act, group)
     yield from _name_problems(path, act, group, taken)
     yield from _stand_in_problems(path, act, group)
     yield from _readiness_problems(path, act)
@@ -31,13 +31,30 @@ def thread_problems(group: Group) -> Iterator[Problem]:
         yield Problem(path, reason, group.threads)
 
 
-def _number_problems(path: str, act: RollingRestart) -> Iterator[Problem]:
+def _number_problems(path: str, act: RollingRestart, group: Group) -> Iterator[Problem]:
     if act.max_unavailable == 0 and not act.surge:
         reason = 'Kubernetes refuses it: "may not be 0 when `maxSurge` is 0"; set "surge"'
         yield Problem(f"{path}.max_unavailable", reason, given=0)
     if isinstance(act.max_unavailable, str) and int(act.max_unavailable[:-1]) > 100:
         reason = "Kubernetes refuses it: must not be greater than 100%"
         yield Problem(f"{path}.max_unavailable", reason, act.max_unavailable)
+    most = max(1, len(group.members) // group.threads)
+    if isinstance(act.max_unavailable, int) and act.max_unavailable > most:
+        reason = f"more than the {most} {_replaced(group)} of {group.id}"
+        yield Problem(f"{path}.max_unavailable", reason + _meant(act), act.max_unavailable)
+
+
+def _replaced(group: Group) -> str:
+    """Return what a rolling restart of a group counts, in a message."""
+    return "members" if group.threads == 1 else "processes"
+
+
+def _meant(act: RollingRestart) -> str:
+    """Return the percentage that a number too large is probably meant for, as the end of a message."""
+    given = act.max_unavailable
+    if isinstance(given, int) and given <= 100:
+        return f'; did you mean "{given}%"?'
+    return '; "100%" is all of them'
 
 
 def _name_problems(
@@ -76,8 +93,7 @@ def _canary_problems(path: str, act: RollingRestart, group: Group) -> Iterator[P
     number = len(group.members) if isinstance(act.order, str) else len(act.order)
     number = max(1, number // group.threads)
     if act.canary >= number:
-        what = "members" if group.threads == 1 else "processes"
-        reason = f"not below the {number} {what} that are restarted: none would be left"
+        reason = f"not below the {number} {_replaced(group)} that are restarted: none would be left"
         yield Problem(f"{path}.canary", reason, act.canary)
     for key in CANARY_KEYS if not act.canary else ():
         given = getattr(act, key)
