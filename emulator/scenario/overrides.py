@@ -158,8 +158,25 @@ def _read(text: str) -> tuple[str, Any]:
     for place, letter in enumerate(text):
         depth = max(depth + (letter == "[") - (letter == "]"), 0)
         if letter == "=" and depth == 0:
-            return text[:place].strip(), _value(text[place + 1 :].strip())
+            value = _value(text[place + 1 :].strip())
+            if isinstance(value, str):
+                _refuse_two(value)
+            return text[:place].strip(), value
     raise LookupError("no value; write path=value")
+
+
+_ANOTHER = re.compile(r"""[^"'\[{]*?(?:;\s*|\s)((\w+)[\w.\[\]-]*)=""")
+"""A value without quotes or brackets, a semicolon or a space, and another path."""
+
+
+def _refuse_two(value: str) -> None:
+    """Raise LookupError for a text that goes on with a key of a scenario: two changes in one."""
+    found = _ANOTHER.match(value)
+    if found and found[2] in file_keys(Scenario):
+        raise LookupError(
+            f"two changes in one: {found[1]}= begins another; write a comma between the changes of a "
+            "variant, and each of the others on its own"
+        )
 
 
 def _value(text: str) -> Any:

@@ -36,6 +36,20 @@ def refusal(*overrides: str, more: str = "") -> str:
     return str(refused.value)
 
 
+@pytest.mark.parametrize("between", ["; ", ";", " "])
+def test_two_changes_in_one_are_refused_with_what_separates_them(between):
+    two = f"group[billing].members=24{between}topic[orders].partitions=24"
+    with pytest.raises(
+        ScenarioError, match=r"topic\[orders\].partitions= begins another; write a comma"
+    ):
+        loads(SMALLEST, overrides=[two])
+
+
+def test_a_text_with_an_equals_sign_is_one_change():
+    assert "run_for = 5" == loads(SMALLEST, overrides=['title="run_for = 5"']).title
+    assert "a b=1" == loads(SMALLEST, overrides=["title=a b=1"]).title
+
+
 def test_settings_and_names_stand_in_brackets():
     """A setting that is there is replaced, one that is not is added."""
     group = overridden(
