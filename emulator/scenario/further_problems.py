@@ -7,7 +7,7 @@ while the number of members is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -20,6 +20,9 @@ from emulator.scenario.short_forms import TARGETS
 
 Checks = Callable[[Scenario, Document], Sequence[Problem]]
 """Returns the problems of a scenario that could be read."""
+
+Place = tuple[str | int, ...]
+"""The keys and indices on the way to a value, as a validation error has them."""
 
 NAMES: Final = frozenset(
     {
@@ -64,8 +67,9 @@ def further_problems(
     checks: Checks,
 ) -> list[Problem]:
     """Return the problems that do not depend on those *found* for a validation *error*."""
-    places = [each["loc"] for each in error.errors(include_url=False, include_input=False)]
-    repaired = _without(document, places)
+    errors = error.errors(include_url=False, include_input=False)
+    unknown = [each["loc"] for each in errors if each["type"] == "extra_forbidden"]
+    repaired = _without(document, [each["loc"] for each in errors], unknown)
     scenario = _validated(repaired, source)
     if scenario is None:
         return []
@@ -100,12 +104,19 @@ def _model(document: Document, source: ScenarioSource) -> Scenario:
 # -- leaving out -----------------------------------------------------------------------------------
 
 
-def _without(document: Document, places: Sequence[tuple[str | int, ...]]) -> Document:
-    """Return a copy of a document without the values at some places; of a fault nothing is left."""
+def _without(document: Document, places: Sequence[Place], unknown: Container[Place]) -> Document:
+    """Return a copy of a document without the values at some places; of a fault nothing is left.
+
+    *unknown*: those of the places whose key is unknown; a fault stays without it.
+    """
     copied: Document = _copy(document)
-    wrong = {place[1] for place in places if place[0] == "fault" and len(place) > 1}
+    wrong = {
+        place[1]
+        for place in places
+        if place[0] == "fault" and len(place) > 1 and place not in unknown
+    }
     for place in places:
-        if place[0] != "fault":
+        if place[0] != "fault" or place in unknown:
             table = _table(copied, place)
             if isinstance(table, dict):
                 table.pop(_last(table, place), None)
@@ -183,7 +194,12 @@ def _may_depend(problem: Sequence[str], broken: Sequence[str]) -> bool:
 
 def _is_target(problem: Sequence[str]) -> bool:
     """Return whether a problem is at the target of a fault or act: it does not exist, whatever the time."""
-    return problem[0] in ACTS and TARGETS.get(problem[-1]) in ("member", "group", "broker")
+    return problem[0] in ACTS and TARGETS.get(problem[-1]) in (
+        "member",
+        "members",
+        "group",
+        "broker",
+    )
 
 
 def _is_name(broken: Sequence[str]) -> bool:

@@ -161,7 +161,7 @@ def meant_key(key: str, known: Collection[str]) -> str:
     return next((table[key] for table in tables if table.get(key) in known), "")
 
 
-_BOUND = re.compile(r"\s*(\D*?)\s*([0-9][0-9.]{0,18})\s*(%?)\s*")
+_BOUND = re.compile(r"\s*(\D*?)\s*([0-9][0-9.]{0,18})\s*(%|[a-z]*)\s*")
 _RELATIONS = {
     "": "",
     **dict.fromkeys(("=<", "≤", "at most", "max", "up to"), "<= "),
@@ -190,7 +190,8 @@ def _meant_bound(text: str) -> str:
         return ""
     meant = f'"{relation}{found[2]}"'
     if found[3]:
-        return f"; a bound is in the unit of its metric, such as {meant}, not in percent"
+        unit = "percent" if found[3] == "%" else found[3]
+        return f"; a bound is in the unit of its metric, such as {meant}, not in {unit}"
     return f"; did you mean {meant}?"
 
 

@@ -137,11 +137,11 @@ def _name(node: Any, parent: str, index: int) -> str:
 
 def _spelled_key(node: dict[str, Any], step: str) -> str:
     """Return the file's spelling of a field: members as tables, a fault's target as its verb."""
-    if step == "members" and ("member" in node or not isinstance(node.get("members"), int)):
-        return "member" if "member" in node else step
     verb = short_forms.verb_of(node)
     if verb and step == short_forms.TARGETS.get(verb) and step not in node:
         return verb
+    if step == "members" and ("member" in node or not isinstance(node.get("members"), int)):
+        return "member" if "member" in node else step
     return step
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationInfo
 from emulator.input_files import file_in, read_bytes, utf8_text
 from emulator.scenario.part import Part, ScenarioSource
 from emulator.scenario.problems import hint, listed, refuse
-from emulator.scenario.units import US_PER_S, parse_duration
+from emulator.scenario.units import MEANT_UNITS, TIME_UNITS, US_PER_S, parse_duration
 
 OR_NONE = "none or "
 """The beginning of a bound that a metric without a value meets."""
@@ -390,7 +390,7 @@ def bound(value: object) -> object:
 def _bound(text: str) -> dict[str, object]:
     optional = text.strip().startswith(OR_NONE)
     match = _BOUND.fullmatch(text.strip().removeprefix(OR_NONE) if optional else text)
-    if match is None:
+    if match is None or (match[3] and match[3] not in (*TIME_UNITS, *MEANT_UNITS)):
         from emulator.scenario.meant_words import no_bound  # noqa: PLC0415  only for errors
 
         raise ValueError(no_bound(text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from emulator.scenario.isolation import isolation_problems
@@ -222,6 +222,16 @@ def unknown(path: str, name: str, known: Collection[str], what: str) -> Iterator
     few = f"{' There' if near else '; there'} are {listed(known)}" if len(known) <= 6 else ""
     few = few if known else "; there is none"
     yield Problem(path, f"no such {what}{near}{few}", name)
+
+
+def unknown_in(
+    path: str, names: Sequence[str], known: Collection[str], what: str
+) -> Iterator[Problem]:
+    """Yield a problem, with the whole list, for each name in a list that is not among the known ones."""
+    for name in names:
+        which = f'"{name}": ' if len(names) > 1 else ""
+        for one in unknown(path, name, known, what):
+            yield Problem(path, which + one.reason, names)
 
 
 def variant_problems(scenario: Scenario) -> Iterator[Problem]:

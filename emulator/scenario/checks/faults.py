@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby
 
 from emulator.scenario import short_forms
-from emulator.scenario.checks.cluster import Names, named_twice, unknown
+from emulator.scenario.checks.cluster import Names, named_twice, unknown, unknown_in
 from emulator.scenario.model import (
     AddPartitions,
     After,
@@ -79,8 +79,7 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
         case RollingBrokerRestart():
             yield from _brokers_problems(path, fault, names)
         case DrainNode(members=members):
-            for member in members:
-                yield from unknown(path, member, names.member, "member")
+            yield from unknown_in(path, members, names.member, "member")
             yield from named_twice(((path, member) for member in members), "member")
         case SlowStore(store=store) | StopStore(store=store) | RestoreStore(store=store):
             if all(group.offsets != store for group in names.group.values()):
@@ -111,8 +110,7 @@ def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator
 
 def _brokers_problems(path: str, act: RollingBrokerRestart, names: Names) -> Iterator[Problem]:
     brokers = () if isinstance(act.brokers, str) else act.brokers
-    for broker in brokers:
-        yield from unknown(path, broker, _only_brokers(names), "broker")
+    yield from unknown_in(path, brokers, _only_brokers(names), "broker")
     yield from named_twice(((path, broker) for broker in brokers), "broker")
 
 
@@ -156,8 +154,7 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             yield from _rolling_problems(fault, names.group[group], names)
         case Subscribe(group=group) if group in names.group:
             yield from _order_problems(fault, names.group[group])
-            for topic in fault.topics:
-                yield from unknown(_path(fault, "topics"), topic, names.topic, "topic")
+            yield from unknown_in(_path(fault, "topics"), fault.topics, names.topic, "topic")
             yield from named_twice(((_path(fault, "topics"), t) for t in fault.topics), "topic")
         case Start(member=member) if member in names.member:
             yield from _start_problems(fault, names.member[member], scenario)
@@ -216,8 +213,7 @@ def _order_problems(fault: RollingRestart | Subscribe, group: Group) -> Iterator
     path = _path(fault, "order")
     members = [member.name for member in group.members]
     order = () if isinstance(fault.order, str) else fault.order
-    for name in order:
-        yield from unknown(path, name, members, "member")
+    yield from unknown_in(path, order, members, "member")
     yield from named_twice(((path, name) for name in order), "member")
 
 

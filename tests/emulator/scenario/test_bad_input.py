@@ -115,6 +115,10 @@ def test_a_file_that_is_no_scenario_is_refused(content, said):
         (("run_for", "start = 2026-05-04\nrun_for"), "start = 2026-05-04: wrong type"),
         (("run_for", "start = 9999-01-01T00:00:00Z\nrun_for"), "allowed are the years 1970 to"),
         (('at = "5min"', 'at = "5min"\nid = "a]b"'), "not a name we can use"),
+        (
+            ('"<= 200"', '"< 200 records"'),
+            'a bound is in the unit of its metric, such as "< 200", not in records',
+        ),
         (('"<= 200"', '"<= many"'), 'expect[reprocessed] = "<= many": not understood'),
         (("lost = 0", "lost = true"), "expect[lost] = true: wrong type"),
         (("lost = 0", "lost = inf"), "expect[lost] = inf: out of range; allowed is a finite"),
@@ -172,7 +176,11 @@ def fault(lines: str) -> tuple[str, str]:
     [
         (("members = 3", 'members = ["a", "a"]'), 'members = "a": member named twice'),
         (('["orders"]', '["orders", "orders"]'), 'topics = "orders": topic named twice'),
-        (('["orders"]', '["order"]'), 'no such topic; did you mean "orders"?'),
+        (('["orders"]', '["order"]'), 'topics = ["order"]: no such topic; did you mean "orders"?'),
+        (
+            ('["orders"]', '["orders", "order"]'),
+            'topics = ["orders", "order"]: "order": no such topic; did you mean "orders"?',
+        ),
         (('topics = ["orders"]', 'pattern = "("'), "no regular expression"),
         (('topics = ["orders"]', 'pattern = "pay.*"'), "matches none of the topics orders"),
         (('topics = ["orders"]', ""), "has no subscription"),
@@ -388,3 +396,14 @@ def test_a_missing_file_names_the_one_beside_it(tmp_path, monkeypatch):
     for name in ("mine", "mine.tml", "mein.toml"):
         with pytest.raises(ScenarioError, match=re.escape("did you mean mine.toml?")):
             emulator.load(name)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('drain_node = "billing-1"', 'drain_node-1].drain_node = "billing-1": wrong type'),
+        ('crash = ["billing-1"]', 'crash-1].crash = ["billing-1"]: wrong type'),
+    ],
+)
+def test_a_target_of_a_wrong_type_has_the_key_that_was_written(change, said):
+    assert said in refusal((CRASH, change))

@@ -76,6 +76,15 @@ def test_a_member_is_not_missing_if_the_number_of_members_is_what_is_wrong():
     assert "crash" in str(refusal(MANY))
 
 
+def test_a_target_that_is_missing_comes_with_the_unknown_keys_of_its_act():
+    """What depends on the values of the act's other keys does not: one of them may be meant."""
+    said = str(refusal(MANY.replace('"billing-9"', '"billing-9"\ngrace = "3s"\nstart_up = "3s"')))
+
+    assert "crash-1].grace = " in said
+    assert 'crash = "billing-9": no such member' in said
+    assert "does not come back" not in said
+
+
 def test_wrong_names_and_wrong_metrics_come_together():
     """Both are found in a scenario that can be read."""
     text = MANY
