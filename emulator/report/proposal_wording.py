@@ -117,10 +117,10 @@ def verdict_of(trial: Trial) -> str:
 
 
 def _but(trial: Trial) -> str:
-    """Return that a change must not be called best, with the reason; empty: it may be."""
+    """Return why a change is disqualified, or what it leaves as bad as it was; empty: neither."""
     if trial.effect is Effect.DISQUALIFIED:
         return f" ({trial.mark})"
-    return f", but disqualified ({trial.mark})" if trial.disqualified else ""
+    return f" ({trial.mark_of_both} as without it)" if trial.disqualified else ""
 
 
 def _unclear(trial: Trial) -> Iterator[str]:

@@ -190,10 +190,19 @@ class Trial:
 
     @property
     def mark(self) -> str:
-        """Why the change must not be called best, in the words of a cell; empty: it may be."""
+        """Why the change is disqualified, in the words of a cell; empty: it is not."""
+        return self._marked(self.new_reasons)
+
+    @property
+    def mark_of_both(self) -> str:
+        """Why neither the runs with the change nor those without it are a success; empty: no reason."""
+        new = self.new_reasons
+        return self._marked([each for each in self.disqualified if each not in new])
+
+    def _marked(self, reasons: Sequence[Disqualified]) -> str:
         from emulator.verdicts.disqualifying import mark  # noqa: PLC0415  most runs try no change
 
-        return mark(self.disqualified, len(self.after))
+        return mark(reasons, len(self.after))
 
     @property
     def removes_all(self) -> bool:

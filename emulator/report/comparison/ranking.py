@@ -1,7 +1,7 @@
 """The order of compared settings, without those whose runs are disqualified.
 
 An overload that all of them have does not tell one from another: it is said once, and they are ranked all
-the same.
+the same. If only some have it, these are ranked among themselves, apart from the others.
 """
 
 from __future__ import annotations
@@ -72,9 +72,29 @@ def shared_overload(columns: Sequence[Column]) -> Iterator[str]:
     yield f"{which}: {OVERLOAD}: {said[0]}"
 
 
-def not_ranked(columns: Sequence[Column]) -> str:
-    """Return which settings have no place in the order, with a space before it; empty: all have one."""
+def overloaded(columns: Sequence[Column]) -> list[Column]:
+    """Return the settings that nothing but an overload keeps out of the order, the best first.
+
+    Empty for fewer than two: one has no other to be compared with.
+    """
     names = {column.name for column in eligible(columns)}
+    found = [
+        column
+        for column in columns
+        if column.name not in names and {each.reason for each in column.disqualified} == {OVERLOAD}
+    ]
+    return sorted(found, key=_figures) if len(found) > 1 else []
+
+
+def _overloaded_text(columns: Sequence[Column]) -> str:
+    """Return the order of such settings among themselves, with a space before it."""
+    found = overloaded(columns)
+    return f" Best first among overloaded variants: {_places(found)}." if found else ""
+
+
+def not_ranked(columns: Sequence[Column]) -> str:
+    """Return which settings have no place in an order, with a space before it; empty: all have one."""
+    names = {column.name for column in (*eligible(columns), *overloaded(columns))}
     out = joined([column.name for column in columns if column.name not in names])
     return f" Not ranked: {out}." if out else ""
 
@@ -83,14 +103,20 @@ def order_text(columns: Sequence[Column]) -> str:
     """Return a sentence with the order of the settings, and those that have no place in it."""
     found = ranked(columns)
     if not found:
-        return "None can be called best: the runs of each setting are disqualified."
+        none = "None can be called best: the runs of each setting are disqualified."
+        return f"{none}{_overloaded_text(columns)}"
     by = joined([*RANKED_BY.values()])
+    among = "Best first among overloaded variants" if found[0].disqualified else "Best first"
+    order = f"{among}, by {by}: {_places(found)}."
+    return f"{order}{_overloaded_text(columns)}{not_ranked(columns)}"
+
+
+def _places(found: Sequence[Column]) -> str:
+    """Return the names of settings in their order; equal ones share a place."""
     groups: dict[tuple[float, ...], list[str]] = {}
     for column in found:
         groups.setdefault(tuple(_figures(column)), []).append(column.name)
-    places = [" = ".join(names) for names in groups.values()]
-    among = "Best first among overloaded variants" if found[0].disqualified else "Best first"
-    return f"{among}, by {by}: {'; '.join(places)}.{not_ranked(columns)}"
+    return "; ".join(" = ".join(names) for names in groups.values())
 
 
 def ranking_lines(columns: Sequence[Column]) -> Iterator[str]:

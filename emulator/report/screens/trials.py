@@ -65,7 +65,7 @@ def _table(trials: Sequence[Trial]) -> list[str]:
 
 def _columns(trials: Sequence[Trial], shown: Mapping[str, str]) -> Table:
     table = Table(box=box.MARKDOWN)
-    marked = [DISQUALIFIED] if any(trial.disqualified for trial in trials) else []
+    marked = [DISQUALIFIED] if any(trial.mark for trial in trials) else []
     texts = ["change", *marked]
     for title in (*texts, *shown.values()):
         table.add_column(title, justify="left" if title in texts else "right")

@@ -113,6 +113,21 @@ def test_an_overload_of_all_variants_is_said_once_and_keeps_the_ranking(tmp_path
     assert 1 == page.read_text().count("For all variants: overload: 160 records")
 
 
+def test_variants_that_only_an_overload_disqualifies_are_ranked_among_themselves(tmp_path):
+    """Those without one are ranked as before."""
+    path = tmp_path / "over.toml"
+    path.write_text(OVERLOADED)
+    timed = [
+        f"{SHORT}, group[billing].work={ms}ms".replace("short", f"of-{ms}") for ms in (1, 20, 40)
+    ]
+    given = ("compare", path, *(part for each in timed for part in ("--with", each)))
+    out = " ".join(rebalance(*given).out.split())
+
+    assert "(s): of-1. Best first among overloaded variants: of-20; of-40." in out
+    assert "Not ranked" not in out
+    assert ["of-1"] == rebalance(*given, "--json").document["ranked"]
+
+
 def test_an_overload_of_one_variant_disqualifies_it(tmp_path):
     """The other one processes what arrives."""
     path = tmp_path / "over.toml"
