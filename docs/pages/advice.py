@@ -46,8 +46,8 @@ something worse. It plays three to five seeds, as many as a few seconds of CPU t
 none of one that prevents a risk; with `--seeds N`, those N seeds and the hints of the worst of them.
 
 Without the option, changes are tried on a terminal if about a second is enough, and only named in a
-pipe, a file and `--json`; `--no-advise` names none. In `--json` they are `advice.changes`; from
-Python, `emulator.advise("scenario.toml", seeds=10)` returns them with their trials.
+pipe, a file and `--json`; `--no-advise` prints the hints alone, with the same numbers. In `--json` they
+are `advice.changes`; from Python, `emulator.advise("scenario.toml", seeds=10)` returns them with their trials.
 
 The main figures of a change are records reprocessed, lost and truncated, takeover, downtime and rebalances; refused
 commits where some are refused without it, and peak lag where lag is a problem. A figure falls or rises if its mean changes

@@ -255,8 +255,8 @@ AdviseOption = Annotated[
     bool | None,
     typer.Option(
         "--advise/--no-advise",
-        help="Try the first three changes that the hints recommend, with the same seeds as the run. "
-        "[default: on a terminal, if about a second is enough]",
+        help="Try the first three changes that the hints recommend, with the same seeds as the run; or "
+        "print the hints alone. [default: on a terminal, if about a second is enough]",
         show_default=False,
     ),
 ]

@@ -235,9 +235,8 @@ def _run_one(loaded: LoadedScenario, chosen: Chosen, files: Files, *, as_json: b
     sinks = (timeline.feed, describer.feed, *([page.sink] if page else []))
     screen, finished = _play(loaded, chosen, files, sinks, opening)
     files.write_traces(loaded.scenario, finished.seed)
-    wanted = chosen.advise is not False
     groups = describer.groups
-    report = finished_run(loaded, finished, timeline, groups, propose_changes=wanted)
+    report = finished_run(loaded, finished, timeline, groups)
     if not as_json:
         screen = run_screen.say_run(report, screen)
     report = _advised(loaded, report, [finished], None, chosen, as_json=as_json)
@@ -262,7 +261,8 @@ def _advised(
     as_json: bool,
 ) -> FinishedRun:
     """Return the report with trials of its proposals if they are wanted, and print them."""
-    if not report.proposals and not (chosen.advise and not as_json):
+    says_why_not = chosen.advise and not as_json
+    if chosen.advise is False or not (report.proposals or says_why_not):
         return report
     from emulator.cli.run_advice import advice_lines, with_trials
 

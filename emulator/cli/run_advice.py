@@ -32,7 +32,7 @@ def with_trials(
     first of *known* on, and more if these show no effect. *advise*: None tries cheap changes on a terminal,
     with that seed alone if it shows an effect.
     """
-    if not report.proposals or advise is False:
+    if not report.proposals:
         return report
     from emulator.advice.cost import CHEAP_S, RARE_S, rarer_within, round_s, seeds_within
     from emulator.sweeps import seeds_from

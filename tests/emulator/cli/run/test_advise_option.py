@@ -15,7 +15,7 @@ from ..commands import rebalance, written
 
 
 def test_advise_tries_changes_and_prints_how_to_make_them(tmp_path):
-    """By default they are named; --no-advise names none."""
+    """By default they are named; --no-advise prints the hints alone, with the same numbers."""
     path = written(tmp_path)
     tried = rebalance("run", path, "--advise", "--seeds", "2", "--jobs", "1").out
     named = rebalance("run", path).out
@@ -26,6 +26,7 @@ def test_advise_tries_changes_and_prints_how_to_make_them(tmp_path):
     assert "      --set 'group[billing].settings[auto.commit.interval.ms]=1000'" in tried
     assert "To try commit-more-often" in " ".join(named.split())
     assert "To try" not in without
+    assert without == named.partition("\nTo try")[0].rstrip("\n") + "\n"
 
 
 @pytest.mark.parametrize(
