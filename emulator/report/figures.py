@@ -37,6 +37,7 @@ IF_ANY = {
     "forwarded_again": "forwarded again (records)",
     "processed_by_both": "processed by both groups (records)",
     "processed_by_neither": "processed by neither group (records)",
+    "handover_gap_max_s": "handover gap, longest (s)",
     "scaling_reversals": "scaling steps undone",
     "reprocessed_by_scaling": "reprocessed by scaling (records)",
     "replica_hours": "replica-hours",

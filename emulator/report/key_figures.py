@@ -39,8 +39,8 @@ def key_figures(run: FinishedRun, more: Iterable[tuple[str, str]]) -> Iterator[s
         if total
         else _without_downtime(metrics),
     )
-    if away := _unavailability(metrics):
-        yield from figure_line("brokers", away)
+    for name, text in _without_readers(metrics):
+        yield from figure_line(name, text)
     if taken_over := takeover(metrics):
         yield from figure_line("takeover", f"{taken_over}{_since(metrics)}")
     if metrics["rebalances"]:
@@ -85,6 +85,18 @@ def _cut(metrics: Metrics) -> str:
         return ""
     lasted = duration(metrics["sync_phase_cut_total_s"])
     return f"; {counted(number, 'sync phase')} of {lasted} cut before the group was stable"
+
+
+def _without_readers(metrics: Metrics) -> Iterator[tuple[str, str]]:
+    """Yield what kept records from being processed and is no downtime: a new group, or brokers."""
+    if gap_s := metrics["handover_gap_max_s"]:
+        text = (
+            f"{duration(gap_s)} at most in one partition between the last record of a group and the first one of "
+            "its replacement; this is no downtime of either"
+        )
+        yield "handover", text
+    if away := _unavailability(metrics):
+        yield "brokers", away
 
 
 def _unavailability(metrics: Metrics) -> str:

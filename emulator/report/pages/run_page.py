@@ -36,7 +36,7 @@ from emulator.report.proposal_wording import (
     verdict_of,
 )
 from emulator.report.screens.entry import Line
-from emulator.report.screens.run import is_replaced, run_screen, totals_sentence
+from emulator.report.screens.run import run_screen, totals_sentence
 from emulator.report.screens.verdict import outcome
 from emulator.report.subject import FinishedRun
 from emulator.report.wording import counted, duration, figure, file_width
@@ -99,7 +99,7 @@ def answer_of(run: FinishedRun) -> Iterator[str]:
     open_ends = [each.sentence for each in run.verdicts if each.inconclusive and not each.problem]
     yield from (f"Problem: {sentence}" for sentence in problems)
     yield from (f"Inconclusive, when the run ended: {sentence}" for sentence in open_ends)
-    yield totals_sentence(run.ledger, in_groups=is_replaced(run.metrics))
+    yield totals_sentence(run.ledger, run.metrics)
     yield from (f"{verdict.sentence}." for verdict in run.verdicts if verdict.is_outcome)
     causes = list(run.ledger.tally(lambda entry: entry.cause).items())
     if causes:

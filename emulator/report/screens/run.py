@@ -67,7 +67,7 @@ def results(run: FinishedRun) -> Iterator[str]:
         from emulator.report.screens.verdict import first_lines  # noqa: PLC0415  most runs have none
 
         yield from first_lines(run.verdicts, said=VerdictId.OVERLOAD)
-    yield from paragraph(totals_sentence(run.ledger, in_groups=is_replaced(run.metrics)))
+    yield from paragraph(totals_sentence(run.ledger, run.metrics))
     if run.verdicts:
         from emulator.report.screens.verdict import outcomes  # noqa: PLC0415  as above
 
@@ -93,24 +93,31 @@ def _length(run: FinishedRun) -> Iterator[str]:
         yield from paragraph(f"The run lasted {duration(ran_s)}, {why}.", "", "  ")
 
 
-def is_replaced(metrics: Metrics) -> bool:
-    """Return whether a group and its replacement processed the same records, or missed some."""
-    return bool(metrics["processed_by_both"] or metrics["processed_by_neither"])
+def _across_groups(metrics: Metrics) -> str:
+    """Return what a group and its replacement processed together; empty: each record once, by one of them."""
+    both, neither = int(metrics["processed_by_both"]), int(metrics["processed_by_neither"])
+    if not (both or neither):
+        return ""
+    twice = counted(both, "record was", "records were") if both else "no records were"
+    return f"{twice} processed by both groups, {f'{neither:,}' if neither else 'none'} by neither"
 
 
-def totals_sentence(ledger: Ledger, *, in_groups: bool = False) -> str:
+def totals_sentence(ledger: Ledger, metrics: Metrics) -> str:
     """Return how many records were reprocessed, lost, truncated and in flight.
 
-    *in_groups*: say that these are the figures of each group by itself.
+    Where a group replaces another one, also those that both or neither processed: the ledger is that of
+    each group by itself.
     """
+    across = _across_groups(metrics)
     if not ledger.reprocessed and not ledger.lost:
-        within = " within a group" if in_groups else ""
-        first = f"No records were reprocessed{within}, none were lost."
+        within = " within a group" if across else ""
+        first = f"No records were reprocessed{within}, none were lost"
     else:
         again = counted(ledger.reprocessed, "record") if ledger.reprocessed else "No records"
         lost = f"{ledger.lost:,}" if ledger.lost else "none"
         verb = "was" if ledger.reprocessed == 1 else "were"
-        first = f"{again} {verb} reprocessed, {lost} lost."
+        first = f"{again} {verb} reprocessed, {lost} lost"
+    first += f"; {across}." if across else "."
     if ledger.truncated:
         truncated = counted(ledger.truncated, "record was", "records were")
         first += f" {truncated} truncated before processing (counted separately)."

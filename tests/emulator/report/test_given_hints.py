@@ -63,7 +63,8 @@ def test_records_of_a_close_that_leaves_workers_behind_were_not_killed():
         backlog=0,
     )
 
-    assert "2 records were in flight when their process ended" in totals_sentence(ledger)
+    metrics = {"processed_by_both": 0, "processed_by_neither": 0}
+    assert "2 records were in flight when their process ended" in totals_sentence(ledger, metrics)
 
 
 def test_with_two_groups_a_hint_names_those_that_it_is_about():

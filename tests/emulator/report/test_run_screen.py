@@ -39,6 +39,23 @@ def test_a_run_that_ends_at_its_limit_says_that_it_has_not_settled(tmp_path):
     assert "per second (rate is that of each of" in screen
 
 
+LATEST = "group[green].settings[auto.offset.reset]=latest"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [((), "5,400 records were processed by both groups, none"), (("--set", LATEST), r"\d[\d,]*")],
+)
+def test_a_new_group_id_has_its_cost_in_the_first_lines(given, said):
+    """Nobody read anything between the two groups, and no ledger of one group says so."""
+    out = " ".join(rebalance("run", "a6-new-group-id", *given).out.split())
+
+    assert re.search(f"reprocessed within a group, none were lost; .*{said} by neither\\.", out)
+    assert re.search(
+        r"handover \d+(\.\d+)? s at most in one partition between the last record", out
+    )
+
+
 def lines(kind: str, number: int, *, are_consequences: bool = False) -> list[TimelineEntry]:
     return [
         TimelineEntry(f"{kind} {each}", 0, 0, is_consequence=are_consequences, kind=kind)
