@@ -196,6 +196,7 @@ def repeated(path: Path, rows: int, *texts: str) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_text_that_a_dictionary_repeats_is_counted_in_each_row(tmp_path):
     """Some kilobytes of a file would be two thousand gigabytes of text."""
     path = repeated(tmp_path / "log.parquet", 2_000_000, "x" * 1_000_000)

@@ -9,6 +9,7 @@ from emulator.report.proposal_wording import verdict_of
 from emulator.report.proposals import Effect
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "change", "overrides", "said"),
     [
@@ -66,6 +67,7 @@ def test_the_run_confirms_a_change(name, change, overrides, said):
     assert trial.proposal.hint in {hint.id for hint in advice.hints}
 
 
+@pytest.mark.long
 def test_separate_groups_have_all_members_once():
     (change,) = [
         each

@@ -168,6 +168,7 @@ def test_the_help_fits(command, columns, monkeypatch):
     assert not [line for line in lines if line.endswith("...") and not several.search(line)]
 
 
+@pytest.mark.long
 def test_the_list_can_be_asked_for_by_name():
     """``scenarios list`` is what people type."""
     assert rebalance("scenarios") == rebalance("scenarios", "list")

@@ -61,6 +61,7 @@ def test_a_table_of_groups_loses_no_letter(both):
     assert sorted(narrow.replace("─", "")) == sorted(wide.replace("─", ""))
 
 
+@pytest.mark.long
 def test_the_list_of_scenarios_is_wrapped(both, monkeypatch):
     """To the width of the terminal, with the same words."""
     narrow, wide = both("scenarios")
@@ -101,6 +102,7 @@ def test_a_table_that_is_too_wide_becomes_blocks(monkeypatch, tmp_path, argument
     assert [] == [line for line in shown if len(line) > 60]
 
 
+@pytest.mark.long
 def test_the_causes_of_many_runs_are_wrapped(both, monkeypatch):
     """With the number of their seeds."""
     call = ("run", "member-crashes", "--set", "run_for=130s", "--seeds", "2", "--no-advise")

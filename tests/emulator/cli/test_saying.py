@@ -41,6 +41,7 @@ def test_a_reader_that_goes_away_changes_no_status(tmp_path, text, status):
     assert (f"{status}\n", "") == (done.stdout, done.stderr)
 
 
+@pytest.mark.long
 def test_input_is_not_read_after_the_output_closes(tmp_path):
     """An endless input ends with its reader."""
     done = shell('yes "{}" | "$0" assign | head -1')
@@ -121,6 +122,7 @@ def test_output_is_never_wider_than_100_columns(tmp_path, monkeypatch):
     assert usual == rebalance("run", path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("colour", [{"FORCE_COLOR": "1", "NO_COLOR": "1"}, {}])
 def test_without_a_terminal_or_with_no_color_nothing_is_coloured(colour):
     """Logs and files need no escapes."""

@@ -216,6 +216,7 @@ def test_java_has_no_setting_of_another_client():
         loads(_group('settings = { "enable.auto.offset.store" = false }'), "a test")
 
 
+@pytest.mark.long
 def test_the_schema_has_every_client():
     """Editors complete their names."""
     schema = emulator.scenario.schema.file_schema()

@@ -220,6 +220,7 @@ def spoil(data: st.DataObject, text: bytes) -> bytes:
     return text[:place] + patch + text[place + length :]
 
 
+@pytest.mark.long
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_spoilt_capture_is_read_or_refused(kept, tmp_path_factory, data):

@@ -28,6 +28,7 @@ def run(number: int) -> tuple[Capture, tuple[Event, ...]]:
     return captured, tuple(events)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_heartbeats_come_when_they_really_did_after_twenty_of_them(number):
     """So the prediction knows whether a member hears of a rebalance before it is killed.

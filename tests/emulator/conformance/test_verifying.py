@@ -164,6 +164,7 @@ def test_a_run_that_is_not_met_yet_is_compared(kept, name):
     assert verdict.outside
 
 
+@pytest.mark.long
 def test_whether_a_crash_loses_or_repeats_is_a_race_in_the_consumer_protocol(kept):
     """The next owner begins behind the batch in hand if the commit was ahead of it, else before."""
     run = kept / "kip848-interval-batch/run-8"
@@ -206,6 +207,7 @@ def test_without_a_dump_there_is_nothing_said_of_records(kept):
     assert {"generations", "duplicates", "lost", "takeover_first_s", "calls.m1.1"} <= names
 
 
+@pytest.mark.long
 def test_stalls_are_compared_where_a_broker_failed(kept):
     """The first partition that went on and the last, and the wait of commits."""
     names = {"stall_first_s", "stall_last_s", "commit_wait_s"}
@@ -217,6 +219,7 @@ def test_stalls_are_compared_where_a_broker_failed(kept):
     assert [names, set()] == stalls
 
 
+@pytest.mark.long
 def test_a_seed_is_a_machine_of_its_own_and_always_the_same(kept):
     """Spreads can be found again."""
     path = kept / "pause-zombie-range/run-21"

@@ -96,6 +96,7 @@ def watched(monitor: str, hang: str = "2min") -> emulator.Scenario:
     return emulator.loads(SCENARIO.format(monitor=monitor, hang=hang))
 
 
+@pytest.mark.long
 def test_a_hang_is_noticed_in_time_the_same_with_late_events_and_in_exact_mode():
     scenario = watched('{ rule = "burrow", every = "5s" }')
     run, late = emulator.run(scenario), emulator.run(scenario, keep_events=False)
@@ -165,6 +166,7 @@ def test_commits_to_zookeeper_are_seen():
     assert [alarm.state for alarm in monitor.alarms.all] == ["STOP"]
 
 
+@pytest.mark.long
 def test_burrow_sees_no_offsets_in_a_database_and_misses_every_standstill():
     """A rule on lag that the application's own database is read for notices the hang."""
     rules = '{ rule = "burrow", every = "15s" }, { rule = "lag", above = 50, every = "15s" }'

@@ -35,6 +35,7 @@ def test_a_slow_load_has_its_length_and_advice():
     assert "Shorten the load: it reads everything that has not been compacted." in said
 
 
+@pytest.mark.long
 def test_commits_that_timed_out_at_a_stale_coordinator_ask_for_a_longer_session():
     """Nothing was acknowledged, so no replica more would help."""
     said = screen("h6-stale-coordinator")
@@ -74,6 +75,7 @@ def test_a_commit_that_was_never_answered_is_not_blamed_on_the_settings():
     assert "Set min.insync.replicas" not in said
 
 
+@pytest.mark.long
 def test_with_kafkas_defaults_more_copies_are_not_advised():
     """Three copies; no setting avoids the effects of a clean election."""
     said = screen("coordinator-dies-in-commit")
@@ -145,6 +147,7 @@ def test_a_dead_broker_that_had_the_only_offsets_asks_for_copies():
     assert "three replicas" not in screen("h4-offsets-on-one-broker", copies)
 
 
+@pytest.mark.long
 def test_repeats_that_were_avoided_are_among_the_figures():
     """They are no entry of the ledger."""
     said = screen("coordinator-commit-times-out")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from emulator.advising import reported
 from emulator.ledger.entries import Ledger
 from emulator.loading import load_named
@@ -67,6 +69,7 @@ def test_records_of_a_close_that_leaves_workers_behind_were_not_killed():
     assert "2 records were in flight when their process ended" in totals_sentence(ledger, metrics)
 
 
+@pytest.mark.long
 def test_with_two_groups_a_hint_names_those_that_it_is_about():
     """What is said of both is said once, and a setting of brokers is of no group."""
     settings = {"auto.offset.reset": "earliest", "session.timeout.ms": "10s"}

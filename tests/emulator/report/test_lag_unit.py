@@ -33,6 +33,7 @@ def compared(*arguments: str) -> str:
     return " ".join(found.stdout.split())
 
 
+@pytest.mark.long
 def test_a_comparison_counts_lag_in_offsets_where_there_are_gaps(tmp_path):
     path = tmp_path / "gaps.toml"
     path.write_text(GAPS)

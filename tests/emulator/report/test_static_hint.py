@@ -9,6 +9,7 @@ from emulator.loading import load_named
 from emulator.report.hints.given import hints_of
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "given"), [("gap=10s", True), ("names=random", False), ("surge=true", False)]
 )
@@ -19,6 +20,7 @@ def test_pods_with_new_names_get_no_hint_on_instance_ids(key, given):
     assert given == ("static-membership" in {hint.id for hint in hints_of(report)})
 
 
+@pytest.mark.long
 def test_a_group_that_is_away_for_longer_than_any_session_gets_no_hint_on_instance_ids():
     """Brokers refuse a session of a weekend (group.max.session.timeout.ms)."""
     _, report = reported(load_named("i2-weekend-down"), 0)
@@ -26,6 +28,7 @@ def test_a_group_that_is_away_for_longer_than_any_session_gets_no_hint_on_instan
     assert "static-membership" not in {hint.id for hint in hints_of(report)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["p1-commits-between-two-rounds", "offsets-from-zookeeper-to-kafka"]
 )

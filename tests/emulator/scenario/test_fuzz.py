@@ -124,6 +124,7 @@ def test_a_file_of_mutated_bytes_is_a_scenario_or_refused(data, tmp_path):
     accept(lambda: load(file))
 
 
+@pytest.mark.long
 @given(mutated_documents())
 @settings(max_examples=60)
 def test_a_mutated_document_is_a_scenario_or_refused(document):
@@ -150,6 +151,7 @@ def test_many_mutated_texts_are_scenarios_or_refused(text):
 PATHS = sorted({path for text in TEXTS for path in all_paths(tidy(tomllib.loads(text), text))})
 
 
+@pytest.mark.long
 @given(
     st.sampled_from(TEXTS),
     st.sampled_from(PATHS) | st.text(max_size=20),
@@ -162,6 +164,7 @@ def test_an_override_of_anything_gives_a_scenario_or_is_refused(text, path, more
     accept(lambda: loads(text, "fuzz.toml", [f"{path}{more}={value}"]))
 
 
+@pytest.mark.long
 @given(files())
 @settings(max_examples=60)
 def test_a_valid_document_is_never_refused(document):

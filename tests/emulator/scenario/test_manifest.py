@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, settings
 
 from emulator.scenario.load import scenario_of, tidy
@@ -14,6 +15,7 @@ from .documents import scenarios
 from .samples import read
 
 
+@pytest.mark.long
 @given(scenarios())
 @settings(max_examples=60)
 def test_reading_a_dump_gives_the_same_scenario(scenario):

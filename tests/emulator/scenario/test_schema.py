@@ -39,6 +39,7 @@ def complaints(content: str) -> list[str]:
     return [error.message for error in VALIDATOR.iter_errors(as_json(tomllib.loads(content)))]
 
 
+@pytest.mark.long
 def test_the_schema_is_a_schema():
     """It follows draft 2020-12."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
@@ -50,6 +51,7 @@ def test_every_scenario_of_the_catalogue_is_valid(name):
     assert [] == complaints(catalogue.read(name))
 
 
+@pytest.mark.long
 @given(files())
 @settings(max_examples=60)
 def test_every_file_that_reads_is_valid(document):

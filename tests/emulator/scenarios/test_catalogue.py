@@ -175,6 +175,7 @@ def test_h1_committed_offsets_never_fall_over_a_move():
     assert 1 == run.metrics["generations"]
 
 
+@pytest.mark.long
 def test_h4_three_copies_of_the_offsets_topic_spare_the_wait_for_its_broker():
     """With one copy the group waits as long as the broker is away, with three a session."""
     factor = "cluster.settings[offsets.topic.replication.factor]=3"
@@ -243,6 +244,7 @@ def test_m1_a_longer_session_spares_the_living_and_waits_for_the_dead():
     assert 41 < patient.metrics["takeover_first_s"] < 49
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("minutes", [3, 5])
 def test_n1_all_members_wait_for_the_silent_member_as_long_as_max_poll_interval(minutes):
     """From the new member's JoinGroup to the end of the silent member's poll interval."""
@@ -270,6 +272,7 @@ def test_o4_the_first_member_to_find_a_topic_triggers_a_rebalance():
     assert run.metrics["downtime_max_s"] <= 105
 
 
+@pytest.mark.long
 def test_a_lost_answer_repeats_nothing_and_is_no_entry():
     """The commit counted though its sender did not learn it: that is a metric."""
     assert 1 == played("commit-answer-lost").ledger.duplicates_avoided

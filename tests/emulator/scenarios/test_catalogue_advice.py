@@ -43,6 +43,7 @@ def test_a_variant_helps(name, variant, metric, most):
     assert row(name, variant).metrics[metric] <= most < played(name).metrics[metric]
 
 
+@pytest.mark.long
 def test_an_autoscaler_by_lag_takes_throughput_from_members_that_slow_each_other():
     """Four members work a backlog off; twelve, which it starts for it, never do."""
     alone, scaled = (

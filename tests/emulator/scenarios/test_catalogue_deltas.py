@@ -77,6 +77,7 @@ def test_close_commits_what_poll_returned_under_both_protocols():
 # -- polls, and what they tell ---------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_two_batches_count_as_one_poll():
     """Neither batch takes as long as max.poll.interval.ms: only the consumer's client leaves."""
     name = "kip848-poll-without-event"
@@ -104,6 +105,7 @@ def test_a_hand_over_needs_several_polls():
     assert [{}, {}] == [causes(run) for run in classic]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["", ", static"])
 def test_a_member_that_polls_too_late_repeats_what_is_not_committed(kind):
     """Both leave by themselves and come back; neither may commit what it did meanwhile."""
@@ -119,6 +121,7 @@ def test_a_member_that_polls_too_late_repeats_what_is_not_committed(kind):
 # -- sessions and ids ------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_zombie_hears_of_its_end_before_it_reads_on():
     """Its overdue heartbeat goes first; a classic zombie takes a batch of all that came in."""
     ours, classic = row("kip848-zombie", "consumer"), row("kip848-zombie", "classic")
@@ -127,6 +130,7 @@ def test_a_zombie_hears_of_its_end_before_it_reads_on():
     assert 4 * ours.ledger.reprocessed < classic.ledger.reprocessed
 
 
+@pytest.mark.long
 def test_the_brokers_session_spares_the_living_and_waits_for_the_dead():
     """45 s for all: no zombie after 20 s, and several times the wait after a crash."""
     name = "kip848-session-by-broker"
@@ -151,6 +155,7 @@ def test_a_static_member_cannot_come_back_before_its_session_is_over():
     assert 40 <= ours.metrics["downtime_max_s"] <= 51
 
 
+@pytest.mark.long
 def test_a_lost_answer_to_a_join_is_fatal_for_a_static_member():
     """It asks again under an id that is taken, by itself; a classic one is let in."""
     name = "kip848-join-answer-lost"

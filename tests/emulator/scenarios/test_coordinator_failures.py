@@ -145,6 +145,7 @@ def test_a_commit_counts_from_when_the_next_leader_has_it(step, cause, avoided, 
 # -- a stale coordinator -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_h6_what_the_old_coordinator_took_is_repeated():
     """It let commits time out; by then the new one had removed all members."""
     run = played("h6-stale-coordinator", "as written")
@@ -269,6 +270,7 @@ def test_a_compacted_log_is_loaded_in_no_time():
     assert 210 >= run.ledger.reprocessed
 
 
+@pytest.mark.long
 @each_seed
 def test_a_commit_that_timed_out_and_counts_avoids_what_it_covers(seed):
     """Ten seconds of two partitions less, of which the dead member never heard."""

@@ -60,6 +60,7 @@ def test_the_age_of_the_metadata_is_all_that_makes_it_long():
     assert 60 + HEARTBEAT_S + 1 > younger["downtime_max_s"]
 
 
+@pytest.mark.long
 def test_a_leave_is_noticed_after_a_heartbeat_and_a_crash_after_a_session():
     """The session is 45 s; 100 ms need heartbeats every 100 ms."""
     name = "published-leave-on-close"
@@ -104,6 +105,7 @@ def test_the_group_waits_for_the_silent_member_under_one_protocol_only():
     assert 160 <= ours["time_to_stable_max_s"] <= 180
 
 
+@pytest.mark.long
 def test_latest_loses_the_rate_times_the_delay():
     """Three partitions, a record a second each."""
     for variant in ("classic", "consumer"):

@@ -68,6 +68,7 @@ def test_a_table_of_spark_comes_to_the_same_ledger(session, tmp_path):
     assert expected == audit(OnSpark(session, open_table(session, table), TERMS), TERMS)
 
 
+@pytest.mark.long
 def test_events_of_a_run_in_a_table_of_spark_give_the_ledger_of_the_run(session, tmp_path):
     """Rows may come in any order; the driver sorts them, and one process reads them."""
     run = emulator.run(emulator.load("member-crashes"))

@@ -33,6 +33,7 @@ def study(path: Path, folder: Path, *options: object) -> object:
     return rebalance("study", path, "-o", folder, "--jobs", 1, *options)
 
 
+@pytest.mark.long
 def test_a_study_is_played_and_reported(tmp_path):
     """Every metric has a table, and every table a file; one setting has no sensitivity."""
     status, out, err = study(written(tmp_path), tmp_path / "out")
@@ -133,6 +134,7 @@ def test_a_study_that_is_killed_resumes(tmp_path):
     assert bytes_in(tmp_path / "whole") == bytes_in(tmp_path / "out")
 
 
+@pytest.mark.long
 def test_a_rule_that_holds_asks_for_no_more_seeds(tmp_path):
     """Four are enough for a bound of ten thousand records."""
     path = written(tmp_path, UP_TO, more=RULE.format(10_000))

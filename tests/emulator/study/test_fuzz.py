@@ -130,6 +130,7 @@ def file_of(document: dict) -> bytes:
     return "".join(lines).encode("utf-8", "replace")
 
 
+@pytest.mark.long
 @CAREFUL
 @given(document=STUDIES)
 def test_odd_values_are_planned_or_refused(tmp_path, document):

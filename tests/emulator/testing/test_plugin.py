@@ -237,6 +237,7 @@ def test_seeds_that_are_none_are_refused(ran, arguments, marker, message):
     assert "fixture.py" not in result.stdout.str()
 
 
+@pytest.mark.long
 def test_the_smallest_scenario_that_fails_is_printed_and_kept(ran, pytester):
     """It fails by itself: its bound is in the file."""
     bound = '[expect]\nreprocessed = "<= 3"\n'

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import emulator
 from emulator.testing.shrinking import smallest
 
@@ -78,6 +80,7 @@ def test_only_what_the_failure_needs_is_left():
     assert list(scenario.expect) == ["reprocessed"]
 
 
+@pytest.mark.long
 def test_a_scenario_that_cannot_be_reduced_stays():
     """With its seed."""
     whole = emulator.loads(LARGE)

@@ -145,6 +145,7 @@ def test_a_group_without_a_process_is_called_so():
     assert found[VerdictId.WITHOUT_OWNER].sentence.endswith("no process of billing runs any more")
 
 
+@pytest.mark.long
 def test_a_coordinator_without_a_replica_is_named():
     """The lag of a classic group grows for it, so that polls are not advised."""
     found, hints = played(

@@ -118,6 +118,7 @@ def check(drawn) -> None:
     assert [*first_lines(run.verdicts)] or not found, found
 
 
+@pytest.mark.long
 @settings(max_examples=8, phases=(Phase.generate,))
 @given(WORLDS)
 def test_what_went_wrong_comes_before_the_totals(drawn):

@@ -62,6 +62,7 @@ def test_larger_batches_end_the_waits_for_commits():
     assert "peak lag" in str(advice)
 
 
+@pytest.mark.long
 def test_members_that_wait_for_back_offs_do_not_wait_for_commits():
     """Larger batches would change nothing."""
     text = SMALL_BATCHES.replace('"max.poll.records" = 5', '"max.poll.records" = 500')
@@ -104,6 +105,7 @@ def test_members_that_the_group_keeps_from_working_get_no_hint_on_polls():
     assert "less-waiting" not in hints
 
 
+@pytest.mark.long
 def test_a_queue_for_what_arrives_beside_a_slow_record_ends_the_lag():
     """larger-queue: twelve workers, and twelve records of which most wait behind slow ones."""
     advice = emulator.advise("s3-pool-slower-than-threads", 1, jobs=1)
@@ -129,6 +131,7 @@ def test_a_queue_that_holds_what_arrives_is_not_the_reason():
     assert "larger-queue" not in {each.id for each in lag_grows(busy, group, ())}
 
 
+@pytest.mark.long
 def test_partitions_for_the_members_that_are_idle_end_the_overload():
     """more-partitions: the same records in 15 partitions instead of 10, for thirty members."""
     advice = emulator.advise("s5-more-members-than-partitions", 1, jobs=1)

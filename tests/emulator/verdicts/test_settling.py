@@ -57,6 +57,7 @@ SYNC = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("commits", [{}, SYNC])
 def test_undisturbed_periods_are_skipped_until_the_last_fault(commits):
     """The run cannot settle before it; afterwards each sample may be the last."""

@@ -159,6 +159,7 @@ def test_scenarios_of_the_catalogue_are_the_same_under_any_hash_seed(name):
     assert elsewhere(text, "1")[1] == elsewhere(text, "2")[1]
 
 
+@pytest.mark.long
 def test_a_run_leaves_nothing_behind_that_the_next_one_sees():
     """The same again in one process, with another run in between."""
     first = wide(7)
@@ -169,6 +170,7 @@ def test_a_run_leaves_nothing_behind_that_the_next_one_sees():
     assert first.events == again.events
 
 
+@pytest.mark.long
 def test_observers_change_nothing():
     """Keeping events, listening to them, or writing polls too: the digest is that of the run."""
     scenario = emulator.loads(WIDE)
@@ -255,6 +257,7 @@ def test_another_member_changes_who_works_and_not_how_long():
     }
 
 
+@pytest.mark.long
 def test_more_partitions_leave_the_records_of_the_others_alone():
     """When they arrive, and what work they are."""
     few = staged(topic=DRAWN, group=WORK)
@@ -266,6 +269,7 @@ def test_more_partitions_leave_the_records_of_the_others_alone():
     assert {key: lengths(few)[key] for key in shared} == {key: lengths(many)[key] for key in shared}
 
 
+@pytest.mark.long
 def test_the_protocol_changes_no_draw():
     """Eager and cooperative groups see the same records, works and latencies."""
     eager, cooperative = (

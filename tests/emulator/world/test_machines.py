@@ -99,6 +99,7 @@ def test_names_that_do_not_exist_are_refused(act, message):
         scenario(act)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("act", ['crash = "g-1"', 'close = "g-1"'])
 def test_the_time_until_a_process_works_again_is_drawn(act):
     """The same for each run of a seed, and another one for other seeds."""

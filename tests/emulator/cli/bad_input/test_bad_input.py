@@ -210,6 +210,7 @@ def test_an_assignor_that_ends_the_process_in_a_run_is_refused(plugin, tmp_path)
         assert "'ending' failed to assign: it called sys.exit(5)" in err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_assignor_that_fails_in_another_process_is_refused_too(plugin, jobs):
     """The message comes back."""

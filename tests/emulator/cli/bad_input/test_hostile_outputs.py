@@ -78,6 +78,7 @@ def elements(html: str) -> Elements:
     return found
 
 
+@pytest.mark.long
 def test_the_page_has_no_element_and_no_attribute_of_theirs(made):
     """Nor a link to a script."""
     page = elements((made[0] / "p.html").read_text())

@@ -61,6 +61,7 @@ def test_one_setting_alone_is_compared_with_the_scenario_as_written(tmp_path):
     assert difference == after["values"]["reprocessed"][0] - before["values"]["reprocessed"][0] < 0
 
 
+@pytest.mark.long
 def test_every_column_has_the_same_seeds(tmp_path):
     """Differences are paired, and have intervals."""
     path = written(tmp_path, changed(('at = "18s"', 'between = ["15s", "20s"]')))

@@ -54,6 +54,7 @@ def test_the_page_does_not_rank_it(outputs):
     assert f"Not ranked: {BROKEN}: {REASON}" in page
 
 
+@pytest.mark.long
 def test_markdown_marks_it_too():
     """As a column of the transposed table."""
     out = rebalance("compare", NAME, "--jobs", 1, "--markdown").out

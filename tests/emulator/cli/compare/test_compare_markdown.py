@@ -80,6 +80,7 @@ def test_the_table_has_settings_and_causes(page):
     assert "two owners at once" in causes
 
 
+@pytest.mark.long
 def test_variants_of_a_scenario_are_rows():
     """As they are without --markdown, with the figures that people ask for."""
     (first, *_) = tables(rebalance(*QUICK).out)

@@ -54,6 +54,7 @@ def test_what_a_seen_set_recognises_is_a_column_where_it_differs():
     assert int(table["seen-set by id"][place]) > int(table["seen-set by offset"][place])
 
 
+@pytest.mark.long
 def test_rows_of_which_none_depends_on_the_seed_say_so(tmp_path):
     """A mean of what is always the same is no mean; latencies that are drawn make it one."""
     path, said = written(tmp_path, THREE), "All seeds gave the same figures"
@@ -86,6 +87,7 @@ def test_why_is_said_of_every_row(tmp_path):
     assert 3 == out.count("crashed while uncommitted")
 
 
+@pytest.mark.long
 def test_several_seeds_are_shown_as_means(tmp_path):
     """One number a cell."""
     options = ("--jobs", 1, "--seeds", 2)
@@ -135,6 +137,7 @@ def test_a_run_plays_the_scenario_as_it_is_written(tmp_path):
     assert plain["digest"] == with_variants["digest"]
 
 
+@pytest.mark.long
 def test_what_monitors_missed_has_a_column():
     """Nothing else differs between windows of commits."""
     table = rows(rebalance("compare", "u2-monitor-window", "--jobs", 1).out)

@@ -75,6 +75,7 @@ def test_polls_of_a_few_records_each_are_one_line(tmp_path):
     assert len(out.splitlines()) < 35
 
 
+@pytest.mark.long
 def test_a_record_names_its_entry_and_the_report_the_first_one(tmp_path):
     """Whoever is on call has a topic, a partition and an offset."""
     path = written(tmp_path)

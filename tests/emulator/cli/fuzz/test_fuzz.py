@@ -78,6 +78,7 @@ def check(folder, text):
         assert "Figures" in out
 
 
+@pytest.mark.long
 @given(text=mutated() | nudged())
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25

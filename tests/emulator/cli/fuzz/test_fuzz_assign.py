@@ -70,6 +70,7 @@ def check(asked: list[bytes], *options: str) -> None:
             assert "Traceback" not in answer.get("error", "")
 
 
+@pytest.mark.long
 @given(asked=st.lists(lines(), max_size=4))
 @settings(deadline=None, max_examples=30)
 def test_every_line_has_an_answer(asked):

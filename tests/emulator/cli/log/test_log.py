@@ -204,6 +204,7 @@ def test_batches_do_not_go_with_states_only():
     assert "--batches shows batches" in err
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_ends_it(tmp_path):
     """``| head``: its lines, no traceback, and nothing read to the end."""
     path = tmp_path / "many.log"

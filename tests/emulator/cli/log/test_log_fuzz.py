@@ -90,6 +90,7 @@ def test_a_damaged_segment_is_reported_or_refused(tmp_path, data, options):
     accounted(path, len(data), *options)
 
 
+@pytest.mark.long
 @MODERATE
 @given(chosen=st.sampled_from(REAL), data=st.data())
 def test_a_damaged_compressed_segment_is_reported_or_refused(tmp_path, chosen, data):

@@ -29,6 +29,7 @@ def test_advise_tries_changes_and_prints_how_to_make_them(tmp_path):
     assert without == named.partition("\nTo try")[0].rstrip("\n") + "\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "why"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ..commands import CRASH, rebalance, written
 
 OF_CONSUMERS = """
@@ -89,6 +91,7 @@ def test_a_classic_group_in_a_rebalance_says_what_it_waits_for(tmp_path):
     assert "waits until all its members have joined again" in " ".join(out.split())
 
 
+@pytest.mark.long
 def test_classic_members_left_alone_get_advice():
     """A group of the consumer protocol whose target no member triggers, and the reason."""
     short = ("--set", "run_for=3min")

@@ -172,6 +172,7 @@ def test_a_part_of_the_events_is_refused(tmp_path, crash):
     assert "whose columns are known" in refusal(table, columns={"end": "at_us"})
 
 
+@pytest.mark.long
 def test_events_name_the_assignors_that_share_partitions(tmp_path):
     """Each member of such a group is counted by itself, which the events alone do not show."""
     made = emulator.load(BROADCAST)

@@ -46,6 +46,7 @@ def listings():
     return emulator.run(emulator.loads(SCENARIO)).metrics.listings
 
 
+@pytest.mark.long
 def test_each_step_is_a_dot_on_the_lane_of_replicas_and_a_row_of_a_table(shown, listings):
     """Those of the listing; the starts and stops that a step makes have no line of their own."""
     path, _ = shown

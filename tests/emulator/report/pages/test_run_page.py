@@ -211,6 +211,7 @@ def test_a_tall_figure_is_scaled_to_a_page_of_paper(page):
     assert entries[0] == entries[1] > 0
 
 
+@pytest.mark.long
 def test_trials_of_changes_are_on_the_page(tmp_path):
     """Their effects in a table, and the settings to paste."""
     (tmp_path / "crash.toml").write_text(CRASH)

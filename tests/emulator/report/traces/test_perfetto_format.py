@@ -50,6 +50,7 @@ def bound(rows):
     return found
 
 
+@pytest.mark.long
 def test_each_row_has_the_keys_of_its_phase(rows):
     """With numbers where the format wants numbers."""
     for row in rows:

@@ -82,6 +82,7 @@ def test_duplicates_lead_back_to_their_first_processing(traced, document):
     assert {f"duplicate {entry.id}" for entry in entries} <= flows
 
 
+@pytest.mark.long
 def test_work_of_a_pool_is_shown_also_out_of_order():
     """A duplicate leads back to it."""
     traced = trace(emulator.load("e7-workers-commit-the-highest"))
@@ -232,6 +233,7 @@ def test_a_window_needs_no_run_for(tmp_path):
     assert "fault crash-1 ends (billing-1 crashes)" in diagrams[0]
 
 
+@pytest.mark.long
 def test_a_window_behind_a_run_that_settled_is_refused(tmp_path):
     """Its end is known after the run; until then only the limit is."""
     text = "".join(line for line in CRASH.splitlines(keepends=True) if "run_for" not in line)

@@ -51,6 +51,7 @@ def steps_of(run: emulator.Run) -> list[tuple[int, int]]:
     return [(row["before"], row["after"]) for row in run.metrics.listings["scalings"]]
 
 
+@pytest.mark.long
 def test_members_start_as_lag_rises_and_stop_as_it_falls_the_same_in_both_modes():
     scaled = scenario(UP_AND_DOWN)
     run = emulator.run(scaled)
@@ -284,6 +285,7 @@ def metrics_of(
     return found
 
 
+@pytest.mark.long
 def test_keda_polls_for_zero_and_the_hpa_syncs_for_all_other_steps(monkeypatch):
     """``pollingInterval`` is 30 s, ``--horizontal-pod-autoscaler-sync-period`` 15 s."""
     keys = "max_replicas = 4; lag_threshold = 500"

@@ -183,6 +183,7 @@ def test_healing_one_of_two_equal_cuts_leaves_the_other():
     assert not made.passes("one", "two")
 
 
+@pytest.mark.long
 def test_a_distant_member_waits_longer_for_each_answer():
     """A link of 200 ms to the brokers delays only that member's commits."""
     far = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from emulator.events import Appended, CommitAccepted, OffsetsDropped
 from emulator.scenario.load import loads
 from emulator.world.build import play
@@ -41,6 +43,7 @@ def test_the_size_of_a_commit_is_that_of_its_key_and_value():
     assert size(Record(key, None)) + 2 + 8 + 4 + (1 + 3) + 8 + 1 == size(Record(key, value))
 
 
+@pytest.mark.long
 def test_committed_offsets_equal_a_replay_of_all_appends():
     """Law 3: only records change durable state."""
     faults = """

@@ -218,6 +218,7 @@ def test_a_coordinator_that_moves_is_looked_up_again_or_never(lookup):
     assert (run.ledger.reprocessed > 500) is (lookup == "once")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "proposed", "repeated"),
     [

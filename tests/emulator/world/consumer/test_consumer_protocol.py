@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
+import pytest
+
 import emulator
 from emulator.events import (
     ClientDropped,
@@ -122,6 +124,7 @@ def test_new_partitions_raise_the_epoch_without_anybody_asking():
     assert 9 == sum(len(given) for _, given in seen.all(GroupStabilised)[-1].what.assignment)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_run():
     """Whatever is random is drawn by address, what threads need for each other included."""
     scenario = loads(text('[[fault]]\ncrash = "g-1"\nat = "12s"\nrestart_after = "2s"'))

@@ -184,6 +184,7 @@ def committed_epochs(group: str) -> list[tuple[int, int]]:
     return [(value.offset, value.leader_epoch) for value in values]
 
 
+@pytest.mark.long
 def test_commits_after_reading_carry_the_epoch_and_first_ones_none():
     """As a real group's log has them."""
     found = committed_epochs(GROUP)

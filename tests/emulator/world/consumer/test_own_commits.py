@@ -82,6 +82,7 @@ def test_a_commit_after_one_that_failed_sends_its_offsets_again(play, sync, reas
     assert len({what.offsets for what in sent[-2:]}) == 1
 
 
+@pytest.mark.long
 def test_only_commits_without_offsets_are_off_by_one(play):
     """The policy is at fault for what the application works out, not for what the code names."""
     body = """

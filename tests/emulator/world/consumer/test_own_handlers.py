@@ -125,6 +125,7 @@ def closing(self):
 CLASSIC = '"session.timeout.ms" = 6000, "partition.assignment.strategy" = "{}"'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [
@@ -147,6 +148,7 @@ def test_begun_records_overtake_one_another_and_the_commit_stays_before_the_firs
     hold_against_count(crashed)
 
 
+@pytest.mark.long
 def test_closing_finishes_what_is_in_flight(write):
     """Without it, records in flight are cut off; with it nothing is repeated."""
     soon = CLASSIC.format("range") + ', "fetch.max.wait.ms" = 1'  # for which close() waits

@@ -362,6 +362,7 @@ unhurried = settings(
 )
 
 
+@pytest.mark.long
 @settings(unhurried, max_examples=8)
 @given(document=POOLED, seed=st.integers(0, 1 << 30))
 def test_whatever_happens_the_ledger_counts_every_record_of_a_pool(document, seed):

@@ -189,6 +189,7 @@ settings = { "auto.offset.reset" = "earliest", "group.protocol" = "consumer" }
 """
 
 
+@pytest.mark.long
 def test_what_a_drained_pool_has_finished_is_stored_before_the_last_commit():
     """At a revocation and at close: the next owner repeats nothing."""
     run = emulator.run(emulator.loads(STORES))

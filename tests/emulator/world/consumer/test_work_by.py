@@ -85,6 +85,7 @@ def test_workers_of_one_member_slow_one_another_down():
     assert 2 * 25 <= crowded <= 2 * 29
 
 
+@pytest.mark.long
 def test_a_batch_takes_its_time_before_the_first_record():
     assert {1_000, 6_000} >= set(times('batch = "5ms"')["light"])
     assert 6_000 in times('batch = "5ms"')["light"]

@@ -68,6 +68,7 @@ def test_work_times_are_within_their_bounds(kind):
     assert max(taken) <= high
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["exponential", "trace"])
 def test_the_work_time_of_a_record_does_not_depend_on_its_consumer(kind):
     """It is drawn by the record's address: the same after a crash."""

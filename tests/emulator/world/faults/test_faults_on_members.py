@@ -330,6 +330,7 @@ def test_with_surge_a_stand_in_starts_before_the_old_one_closes():
     }
 
 
+@pytest.mark.long
 def test_in_random_order_each_member_is_restarted_once():
     """Another seed, another order; the same seed, the same one."""
     orders = [tuple(restarted(rolled('order = "random"', seed=seed))) for seed in range(6)]

@@ -280,6 +280,7 @@ def test_a_second_deploy_restarts_the_replacements_only():
     assert [("consumer", "g-0+", 3), ("classic", "g-2+", 2)] == changes(seen)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_run_with_and_without_folding():
     """Digests agree, also when it is played again."""
     run = staged().run

@@ -249,6 +249,7 @@ def regular_worlds(draw) -> dict:
     )
 
 
+@pytest.mark.long
 @settings(unhurried, max_examples=12)
 @given(document=regular_worlds())
 def test_a_fault_in_a_skipped_period_finds_what_it_would_have_found(document):

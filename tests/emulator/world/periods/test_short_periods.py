@@ -135,6 +135,7 @@ def hold_worlds(seeds: range) -> list[int]:
         return [hold_both_ways(often_world(seed), seed, **how_played(seed)) for seed in seeds]
 
 
+@pytest.mark.long
 def test_a_disturbed_run_whose_short_periods_are_skipped_leaves_the_same():
     """Whatever is done to it, and whenever."""
     assert any(hold_worlds(range(50_000, 50_003)))
@@ -174,6 +175,7 @@ PLANTED = (
 )
 
 
+@pytest.mark.long
 def test_every_fault_planted_in_short_periods_is_noticed():
     """Without one, the runs end as they have to; with one, each ends otherwise."""
     runs = {name: noticing_run(RUNS[name], 0, {}) for name in (WAITING, SEVERAL, GIVEN_UP, UNREAD)}

@@ -147,6 +147,7 @@ def test_a_commit_on_its_way_to_a_database_that_goes_down_is_rolled_back():
     assert {e.what.why for e in run.events if type(e.what) is ResultsRolledBack} == {"stopped"}
 
 
+@pytest.mark.long
 def test_a_fenced_process_that_lost_its_partitions_changes_nothing():
     slow = 'latency = "150ms"'
     fenced = [run_of(slow, more=PAUSE, seed=seed) for seed in range(3)]
@@ -166,6 +167,7 @@ def test_a_fenced_process_that_lost_its_partitions_changes_nothing():
     }
 
 
+@pytest.mark.long
 def test_the_price_is_the_latency_of_each_transaction():
     """Records are processed when the database has committed them, not before."""
     run = run_of('latency = "200ms"')

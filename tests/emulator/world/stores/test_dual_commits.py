@@ -135,6 +135,7 @@ def case(run):
     )
 
 
+@pytest.mark.long
 def test_a_member_with_zookeeper_alone_does_not_see_newer_offsets_in_kafka():
     """The group drops dual commit while this member still needs ZooKeeper."""
     run = run_of("", DEPLOYED + CRASH.format(at="40s"))

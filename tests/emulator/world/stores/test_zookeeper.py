@@ -95,6 +95,7 @@ def test_only_without_versions_does_a_former_owner_move_the_offset_back(versione
     assert (run.metrics["rewinds"] == 0) is (versioned == "true")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("claim", "refused"), [("true", {"g-1"}), ("false", {"g-0", "g-2"})])
 def test_a_claim_refuses_the_former_owner_instead_of_the_new_ones(claim, refused):
     """The former owner goes on between the read of the new owners, at 27.04 s, and their first writes."""
@@ -124,6 +125,7 @@ def test_with_versions_a_running_consumer_cannot_write_over_a_restored_offset():
 # -- the automatic commit ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_without_a_setting_a_crash_repeats_up_to_a_minute():
     """Two partitions of 20 records a second; the last commit was made at 60 s."""
     run = run_of(more=CRASH.format(at="80s"))
@@ -157,6 +159,7 @@ def test_a_crash_while_a_covered_record_is_in_progress_loses_it():
     assert all(run.ledger.lost == 1 for run in runs)
 
 
+@pytest.mark.long
 def test_each_partition_is_a_write_of_its_own_and_waits_for_the_one_before():
     run = run_of("70s")
     rounds = [event.what for event in stored(run)]
@@ -201,6 +204,7 @@ def test_the_next_owner_begins_at_the_znode():
     assert run.ledger.reprocessed < 40
 
 
+@pytest.mark.long
 def test_a_failed_coordinator_costs_no_offset_that_is_in_zookeeper():
     broker = '[[fault]]\ncrash_broker = "coordinator of g"\nat = "10s"\nrestart_after = "12s"'
     run = run_of("35s", group='commit = "sync"', more=broker)
