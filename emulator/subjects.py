@@ -337,9 +337,10 @@ def _commit_kinds(group: Group, member: Member) -> frozenset[Commits]:
 
 def _is_off(group: Group, member: Member) -> bool:
     """Return whether automatic commits are disabled, and the scenario has no others of a member."""
-    automatic = ["auto", "store"] + ["none"] * ("commit" not in group.model_fields_set)
     is_on = group.offsets == "none" or consumer_settings(group, member).enable_auto_commit
-    return commit_policy(group, member).call in automatic and not is_on
+    call = commit_policy(group, member).call
+    is_left_out = call == "none" and "commit" not in group.model_fields_set
+    return not is_on and (call in ("auto", "store") or is_left_out)
 
 
 def _kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
@@ -360,8 +361,9 @@ def _describe_commits(group: Group, member: Member) -> str:
     """Return a description of how a member commits, and where."""
     policy, settings = commit_policy(group, member), consumer_settings(group, member)
     if _is_off(group, member):
-        stored = f"offsets stored {_when(policy)}, " if policy.call == "store" else ""
-        return f"{stored}no commits (enable.auto.commit=false{', and no commit' * (not stored)})"
+        if policy.call == "store":
+            return f"offsets stored {_when(policy)}, no commits (enable.auto.commit=false)"
+        return "no commits (enable.auto.commit=false, and no commit)"
     into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
     return _words(policy, settings.auto_commit_interval_ms, group) + into.get(group.offsets, "")
 
@@ -377,7 +379,8 @@ def _words(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
     else:
         call = "commitSync()" if policy.call == "sync" else "commitAsync()"
         words = f"{call} {_when(policy)}"
-    words += f", of the {policy.offsets} finished record" * (policy.offsets != "frontier")
+    if policy.offsets != "frontier":
+        words += f", of the {policy.offsets} finished record"
     return f"{words} and in the revoke listener" if policy.on_revoke else words
 
 

@@ -118,9 +118,9 @@ def figures_for(
     tolerance = max(ahead.tolerance, _ONE_COMMIT / sqrt(max(1, apart)))
     wide = replace(ahead, tolerance=tolerance, disproves=max(30.0, 3 * tolerance))
     found = {**FIGURES, "ahead": wide}
-    return (
-        found if _are_rare(commits) else {k: v for k, v in found.items() if k != "commit_delay_s"}
-    )
+    if not _are_rare(commits):
+        del found["commit_delay_s"]
+    return found
 
 
 def _are_rare(commits: Sequence[Committed]) -> bool:

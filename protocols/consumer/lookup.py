@@ -64,8 +64,9 @@ def ask_for_coordinator(
 def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int) -> int:
     """Return the broker to ask: one that can be reached, is connected, and has the fewest fetches in flight.
 
-    Clients other than Java's open a connection for it. Among equal brokers each attempt takes the next one, where Kafka draws (``leastLoadedNode``). The first one
-    counts as connected until a lookup fails or is dropped: a new client asks it.
+    Clients other than Java's open a connection for it. Among equal brokers each attempt takes the next
+    one, where Kafka draws (``leastLoadedNode``). The first one counts as connected until a lookup fails
+    or is dropped: a new client asks it.
     """
     fetcher, first = reader.fetcher, attempt % len(known)
 
