@@ -170,7 +170,7 @@ def _lacked(group: Group, member: Member) -> frozenset[str]:
 def _after_deploys(facts: GroupFacts, scenario: Scenario) -> GroupFacts:
     """Note whether deploys give the members of a group new names, and what all joins take."""
     acts = deploys.rolling_restarts_of(facts.id, scenario)
-    renamed = any(act.names == "random" for act in acts)
+    renamed = bool(deploys.renaming_acts(facts.id, scenario))
     return replace(
         facts,
         joins_s=facts.max_running * scenario.cluster.join_time / US_PER_S,

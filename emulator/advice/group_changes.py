@@ -9,8 +9,8 @@ from emulator.advice.drafts import STRATEGY, Draft, Make, consumer
 from emulator.advice.situation import Situation
 from emulator.advice.store_changes import STORE_CHANGES
 from emulator.report.wording import duration, joined
-from emulator.scenario.deploys import deployed, started_by
-from emulator.scenario.model import Group
+from emulator.scenario.deploys import deployed, renaming_acts, started_by
+from emulator.scenario.model import Group, RollingRestart
 from emulator.scenario.resolution import INSTANCE_ID, client_of, consumer_settings
 from emulator.scenario.tables.cluster import TODAY
 from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
@@ -146,10 +146,11 @@ def readiness_of_the_process(situation: Situation) -> Draft | None:
 
 def stable_instance_ids(situation: Situation) -> Draft | None:
     """Names, and instance ids, that members keep over a deploy."""
-    acts = [act for act in situation.restarts if act.names == "random"]
+    acts = renaming_acts(situation.group.id, situation.scenario)
     if not acts or not situation.facts.new_ids:
         return None
-    beside = [f"act[{act.id}].surge=false" for act in acts if act.surge]
+    surges = [act for act in acts if isinstance(act, RollingRestart) and act.surge]
+    beside = [f"act[{act.id}].surge=false" for act in surges]
     return Draft(
         f"Each new id leaves the old one behind for {duration(situation.seconds(SESSION))}.",
         ("group.instance.id: by ordinal (StatefulSet)",),

@@ -16,6 +16,15 @@ def deploys_of(scenario: Scenario) -> list[Deploy]:
     return [act for act in acts if changes_settings(act)]
 
 
+PART_OF_A_DEPLOYMENT = "25%"
+"""The default of ``maxSurge`` and ``maxUnavailable`` of a Deployment."""
+
+
+def is_deployment(act: RollingRestart | DrainNode) -> bool:
+    """Return whether the members that an act replaces are pods of a Deployment; otherwise of a StatefulSet."""
+    return act.names == "random"
+
+
 def replaced_together(act: RollingRestart, members: int) -> tuple[int, int]:
     """Return how many members of a group are replaced at the same time: old one first, new one first.
 
@@ -23,10 +32,11 @@ def replaced_together(act: RollingRestart, members: int) -> tuple[int, int]:
     ``max_unavailable`` down; if both give none, one is unavailable. Source: ``ResolveFenceposts`` of
     Kubernetes' Deployment controller.
     """
+    part = PART_OF_A_DEPLOYMENT if is_deployment(act) else None
     if act.surge is True:
-        return 0, _part(act.max_unavailable or 1, members, up=False) or 1
-    surge = _part(act.surge, members, up=True)
-    default = 0 if surge else 1
+        return 0, _part(act.max_unavailable or part or 1, members, up=False) or 1
+    surge = _part((part or 0) if act.surge is None else act.surge, members, up=True)
+    default = part or (0 if surge else 1)
     unavailable = default if act.max_unavailable is None else act.max_unavailable
     found = _part(unavailable, members, up=False)
     return (found, surge) if found or surge else (1, 0)
@@ -114,6 +124,13 @@ def starts_again(group: Group, scenario: Scenario) -> bool:
         isinstance(act, RollingRestart) or act.restart_after is not None
         for act in stops_of(group, scenario)
     )
+
+
+def renaming_acts(group_id: str, scenario: Scenario) -> list[RollingRestart | DrainNode]:
+    """Return the acts that replace members of a group by ones with other names and instance ids."""
+    group = next(group for group in scenario.group if group.id == group_id)
+    acts = (act for act in stops_of(group, scenario) if not isinstance(act, Close))
+    return [act for act in acts if is_deployment(act)]
 
 
 def shortest_grace_us(group: Group, scenario: Scenario) -> int | None:

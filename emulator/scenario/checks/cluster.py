@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from emulator.scenario.isolation import isolation_problems
@@ -212,6 +212,16 @@ def named_twice(paths_and_names: Iterable[tuple[str, str]], what: str) -> Iterat
         if name in seen:
             yield Problem(path, f"{what} named twice; names must differ", name)
         seen.add(name)
+
+
+def taken_names(
+    path: str, members: Iterable[str], taken: Container[str], given: object
+) -> Iterator[Problem]:
+    """Yield a problem for each member whose replacement, ``<name>+``, would have the name of a member."""
+    for name in members:
+        if f"{name}+" in taken:
+            reason = f'the replacement of {name} would have the name of a member, "{name}+"'
+            yield Problem(path, reason, given)
 
 
 def unknown(path: str, name: str, known: Collection[str], what: str) -> Iterator[Problem]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
+from emulator.scenario.checks.cluster import taken_names
+from emulator.scenario.deploys import is_deployment
 from emulator.scenario.model import Group, RollingRestart
 from emulator.scenario.problems import Problem
 from emulator.scenario.resolution import consumer_settings
@@ -32,7 +34,8 @@ def thread_problems(group: Group) -> Iterator[Problem]:
 
 
 def _number_problems(path: str, act: RollingRestart, group: Group) -> Iterator[Problem]:
-    if act.max_unavailable == 0 and not act.surge:
+    no_surge = not act.surge and not (act.surge is None and is_deployment(act))
+    if act.max_unavailable == 0 and no_surge:
         reason = 'Kubernetes refuses it: "may not be 0 when `maxSurge` is 0"; set "surge"'
         yield Problem(f"{path}.max_unavailable", reason, given=0)
     if isinstance(act.max_unavailable, str) and int(act.max_unavailable[:-1]) > 100:
@@ -61,17 +64,16 @@ def _name_problems(
     path: str, act: RollingRestart, group: Group, taken: Container[str]
 ) -> Iterator[Problem]:
     key = "surge" if act.surge else "names"
-    for member in group.members if act.surge or act.names == "random" else ():
-        if f"{member.name}+" in taken:
-            reason = f'the replacement of {member.name} would have the name of a member, "{member.name}+"'
-            yield Problem(f"{path}.{key}", reason, getattr(act, key))
+    if act.surge or is_deployment(act):
+        names = [member.name for member in group.members]
+        yield from taken_names(f"{path}.{key}", names, taken, getattr(act, key))
 
 
 def _stand_in_problems(path: str, act: RollingRestart, group: Group) -> Iterator[Problem]:
     if not act.stand_in:
         return
     ids = [consumer_settings(group, member).group_instance_id for member in group.members]
-    if act.surge or act.names == "random":
+    if act.surge or is_deployment(act):
         key = "surge" if act.surge else "names"
         reason = f'a stand-in runs until the same member is back; leave out "{key}"'
         yield Problem(f"{path}.stand_in", reason, given=True)

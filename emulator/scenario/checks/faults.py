@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby
 
 from emulator.scenario import short_forms
-from emulator.scenario.checks.cluster import Names, named_twice, unknown, unknown_in
+from emulator.scenario.checks.cluster import Names, named_twice, taken_names, unknown, unknown_in
 from emulator.scenario.model import (
     AddPartitions,
     After,
@@ -81,6 +81,7 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
         case DrainNode(members=members):
             yield from unknown_in(path, members, names.member, "member")
             yield from named_twice(((path, member) for member in members), "member")
+            yield from _pod_problems(fault, names)
         case SlowStore(store=store) | StopStore(store=store) | RestoreStore(store=store):
             if all(group.offsets != store for group in names.group.values()):
                 reason = f'no group keeps its offsets there; set offsets = "{store}" of a group'
@@ -94,6 +95,13 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
                 yield Problem(path, f"a group; write one of its members: {few_listed(own)}", name)
             else:
                 yield from unknown(path, name, known, kind)
+
+
+def _pod_problems(act: DrainNode, names: Names) -> Iterator[Problem]:
+    if act.names == "random":
+        if act.restart_after is None:
+            yield Problem(_path(act, "names"), "no pod replaces them; set restart_after", act.names)
+        yield from taken_names(_path(act, "names"), act.members, names.member, act.names)
 
 
 def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 from assignors.values import dataclass
-from emulator.scenario.deploys import replaced_together, started_by
+from emulator.scenario.deploys import is_deployment, replaced_together, started_by
 from emulator.scenario.model import Fault, Scenario
 from emulator.scenario.resolution import INSTANCE_ID, broker_settings, consumer_settings, members_of
 from emulator.scenario.tables.acts import (
@@ -361,4 +361,5 @@ def _length_us(scenario: Scenario, fault: Timed) -> int:
 def _restart_us(fault: RollingRestart) -> int:
     """Return about the time from the decision to stop one member to that for the next one."""
     ready_us = fault.ready_after + (fault.probe_every if fault.readiness == "assigned" else 0)
-    return fault.pre_stop + fault.down_time + int(mean_us(fault.start_up)) + ready_us + fault.gap
+    stop_us = 0 if is_deployment(fault) else fault.pre_stop
+    return stop_us + fault.down_time + int(mean_us(fault.start_up)) + ready_us + fault.gap

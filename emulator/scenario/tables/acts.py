@@ -91,15 +91,16 @@ class RollingRestart(Timed):
 
     max_unavailable: Replicas | None = None
     """Members that are restarted at the same time, the old process first. Left out: 1; with a number in
-    ``surge``, 0."""
+    ``surge``, 0; with random names, 25%."""
 
     gap: Duration = 0
     """From the end of a member's restart to the beginning of the next one's. A restart ends when the started
-    member is ready; with ``surge``, when the old one has ended."""
+    member is ready; with ``surge``, when the old one has ended. With random names: from a new member's
+    readiness until it counts as available."""
 
     down_time: Duration = 0
     """From a member's end to its start; with ``surge``, from the successor's readiness to the old one's
-    stop."""
+    stop. With random names: from the creation of the new pod to the start of its process."""
 
     start_up: Distribution = always(0)
     """From the start of its process to its first call of the consumer; drawn for each member."""
@@ -107,13 +108,16 @@ class RollingRestart(Timed):
     pre_stop: Duration = 0
     """From the decision to stop a member to its SIGTERM; it works on, and ``grace`` includes this time."""
 
-    surge: Surge = False
+    surge: Surge | None = None
     """Members that are replaced at the same time by one called ``<name>+``, which starts before the old one
-    closes; ``true``: as many as ``max_unavailable`` says; no old process then ends first."""
+    closes; ``true``: as many as ``max_unavailable`` says; no old process then ends first. Left out: none;
+    with random names, 25%."""
 
     names: Literal["ordinal", "random"] = "ordinal"
     """``ordinal``: a successor has the instance id of its predecessor and, except with ``surge``, its name
-    (StatefulSet); ``random``: a new name, ``<name>+``, and with it a new instance id (Deployment)."""
+    (StatefulSet); ``random``: a new name, ``<name>+``, and with it a new instance id (Deployment). A
+    successor with a random name boots while its predecessor closes, and the next replacement begins without
+    waiting for its end."""
 
     stand_in: bool = False
     """While a static member is down, a spare process, ``<name>*``, runs with its instance id."""

@@ -244,10 +244,15 @@ class DrainNode(Timed):
     """Stop the batch after the current record."""
 
     restart_after: Duration | None = None
-    """Counted from the exit of each process; left out: it does not come back."""
+    """Counted from the exit of each process, with random names from the drain; left out: it does not come
+    back."""
 
     start_up: Distribution = always(0)
     """From the start of its process to its first call of the consumer; drawn for each member."""
+
+    names: Literal["ordinal", "random"] = "ordinal"
+    """``ordinal``: each member comes back under its name, after its end (StatefulSet); ``random``: as
+    ``<name>+``, with a new instance id, and it boots while the old process closes (Deployment)."""
 
 
 class ZoneOutage(Timed):

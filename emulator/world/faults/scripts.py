@@ -8,6 +8,7 @@ from typing import Any
 
 from emulator.events import FaultBegan
 from emulator.scenario import model
+from emulator.scenario.deploys import is_deployment
 from emulator.scenario.resolution import broker_names
 from emulator.world import faults
 from emulator.world.consumer.process import Process
@@ -170,10 +171,26 @@ class MemberScripts:
     def _drain(self, act: model.DrainNode, name: str, cause: int) -> Script:
         began = FaultBegan(fault=f"{act.id}/{name}", verb="close", target=name)
         event = self._run.recorder.write(began, cause)
-        yield from self.stop_member(name, event, mid_batch=act.mid_batch, grace=act.grace)
-        if act.restart_after is not None:
-            yield from wait(self._env, act.restart_after + self._start_up_us(act, name))
-            self._world.consumers.start_again(name, event)
+        stop = self.stop_member(name, event, mid_batch=act.mid_batch, grace=act.grace)
+        if act.restart_after is None:
+            yield from stop
+            return
+        away_us = act.restart_after + self._start_up_us(act, name)
+        if is_deployment(act):
+            yield from self._replace_pod(name, event, stop, away_us)
+            return
+        yield from stop
+        yield from wait(self._env, away_us)
+        self._world.consumers.start_again(name, event)
+
+    def _replace_pod(self, name: str, cause: int, stop: Script, away_us: int) -> Script:
+        """Stop a pod of a Deployment; another one starts in its place, counted from now."""
+        consumers = self._world.consumers
+        stopping = self._env.process(stop)
+        successor = consumers.add_copy(name, own_id=True)
+        yield from wait(self._env, away_us)
+        consumers.start(successor, cause)
+        yield stopping
 
     def zone_outage(self, fault: model.ZoneOutage, began: int) -> Script:
         """Kill the brokers and the running members of a rack; start them again at the end."""

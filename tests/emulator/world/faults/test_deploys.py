@@ -268,7 +268,7 @@ def test_advice_for_random_names_takes_stable_ones():
     (proposed,) = [c for c in advice.changes if c.id == "stable-instance-ids"]
     trial = next(each for each in advice.trials if each.proposal == proposed)
 
-    assert trial.before[0]["downtime_max_s"] > 100
+    assert trial.before[0]["downtime_max_s"] >= 90  # two sessions, one after the other
     assert trial.after[0]["downtime_max_s"] < 10
     assert "stable-instance-ids" == advice.hints[0].id
     assert "cooperative" not in {hint.id for hint in advice.hints}  # no poll ends those waits
