@@ -14,6 +14,7 @@ from typing import NamedTuple
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import EpochClosed, OffsetGaps, PartlyProcessed, PositionSource, Processed
+from emulator.events.run import records_between
 from emulator.ledger.cluster import LogLayers
 from emulator.ledger.coverage import Coverage, Repeat
 from emulator.ledger.entries import Cause, Link, Owner, Root
@@ -53,10 +54,7 @@ class Draft:
 
     def adjoins(self, start: int) -> bool:
         """Return whether no record for ``second`` is between its end and *start*."""
-        gaps = self.second.gaps
-        return self.end == start or (
-            gaps is not None and self.end < start and not gaps.count_in(self.end, start)
-        )
+        return self.end <= start and not records_between(self.second.gaps, self.end, start)
 
 
 class Drafts:
@@ -190,9 +188,11 @@ class Account:
         A gap that has been there from the beginning counts with the records behind it. In one that compaction
         made, other owners may have processed records.
         """
-        if epoch.gaps is None or isinstance(epoch.gaps, OffsetGaps):
+        gaps = epoch.gaps
+        assert gaps is not None, "without gaps each offset holds a record"
+        if isinstance(gaps, OffsetGaps):
             return epoch.finished
-        self.coverage.compact(epoch.gaps.within(epoch.finished, first))
+        self.coverage.compact(gaps.within(epoch.finished, first))
         self.coverage.pass_over(epoch, first)
         return first
 
@@ -339,8 +339,7 @@ class PartitionAccount:
             epoch = self._open(owner, first, at_us)
         account = self._account
         coverage = account.coverage
-        if first > coverage.frontier:
-            coverage.skip(coverage.frontier, first, SKIPPED)
+        coverage.skip(coverage.frontier, first, SKIPPED)
         for repeat in coverage.process(epoch, first, next_offset):
             self.reprocessed += repeat.end - repeat.start
             account.record(repeat, epoch, REPROCESSED, at_us)
@@ -349,8 +348,7 @@ class PartitionAccount:
     def skip_to(self, end: int) -> None:
         """Count everything below *end* that was not processed as skipped."""
         coverage = self._account.coverage
-        if end > coverage.frontier:
-            coverage.skip(coverage.frontier, end, SKIPPED)
+        coverage.skip(coverage.frontier, end, SKIPPED)
 
     def distinct(self) -> int:
         """Return the number of records processed at least once."""

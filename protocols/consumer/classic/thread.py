@@ -293,9 +293,11 @@ class ApplicationThread:
 
     def _collect(self, now: int, until: int) -> tuple[Effect, ...]:
         """Return records if there are any, else wait for the network."""
-        fetcher, beat = self.consumer.fetcher, self.state.beat
+        fetcher = self.consumer.fetcher
         effects: tuple[Effect, ...] = ()
-        if self._arrived and beat is not None:
+        if self._arrived:
+            beat = self.state.beat
+            assert beat is not None, "only a calm client leaves them to its heartbeat thread"
             tick = heartbeat.last_tick(beat, self.consumer, now)
             effects = self._become(self._absorb(self.state, tick))
         handed = fetcher.collect(self.consumer.settings.max_poll_records)

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from assignors.types import TopicPartition
-from emulator.events import Event, Processed, ResetReason, RunEnded
-from emulator.ledger.accounts import Account, Consumer
-from emulator.ledger.coverage import Coverage
+from emulator.events import EpochClosed, Event, OffsetGaps, Processed, ResetReason, RunEnded
+from emulator.ledger.accounts import (
+    MAX_ALTERNATIONS,
+    REPROCESSED,
+    Account,
+    Consumer,
+    Drafts,
+    PartitionAccount,
+)
+from emulator.ledger.coverage import Coverage, Repeat
 from emulator.ledger.ownership import _correct_committed
 from protocols.values import replace
 
@@ -145,3 +152,84 @@ def test_work_of_a_process_that_has_ended_belongs_to_what_it_held(before, opened
     names = {"before": follower.ended, "present": follower.holdings}
 
     assert follower.holding_of(done) is (names[held][partition] if held else None)
+
+
+@pytest.mark.parametrize(("generation", "position"), [(1, 9), (2, 4)])
+def test_the_end_of_an_epoch_of_an_ended_process_says_what_poll_had_returned(generation, position):
+    """Only what that process held then has it; what was never held has nothing to note."""
+    follower, last = Consumer("c1", 1), replace(epoch(1), position=4)
+    ended = EpochClosed(
+        consumer="c1",
+        group="g",
+        generation=generation,
+        partition=TopicPartition("t", 0),
+        position=9,
+        processed=3,
+        why="crash",
+    )
+    follower.note_position(ended)
+    follower.ended[ended.partition] = (last, account())
+    follower.note_position(ended)
+
+    assert position == last.position
+
+
+# -- entries ---------------------------------------------------------------------------------------
+
+
+def recorded(drafts: Drafts, second: Any, first: Any, *ranges: tuple[int, int]) -> Drafts:
+    for low, high in ranges:
+        drafts.record(Repeat(low, high, first, first), second, REPROCESSED, 9)
+    return drafts
+
+
+def entries(drafts: Drafts) -> list[tuple[int, int]]:
+    return [(draft.start, draft.end) for draft in drafts.drafts]
+
+
+@pytest.mark.parametrize(
+    ("first", "found"),
+    [(2, [(0, 3), (2, 6)]), (3, [(0, 6)]), (4, [(0, 6)]), (5, [(0, 3), (5, 6)])],
+)
+def test_an_entry_goes_on_over_offsets_that_hold_no_record(first, found):
+    """Every fourth offset holds a marker of a transaction; what begins below its end is another entry."""
+    markers = OffsetGaps(topic="t", topic_id="id", cycle=4, records=3, until=100)
+    drafts = recorded(Drafts(), replace(epoch(2), gaps=markers), epoch(1), (0, 3), (first, 6))
+
+    assert found == entries(drafts)
+
+
+def test_each_turn_of_two_owners_has_an_entry_up_to_a_bound():
+    """From then on what adjoins the newest entry of either goes on with it."""
+    drafts, one, other = Drafts(), epoch(1), epoch(2)
+    for turn in range(2 * MAX_ALTERNATIONS):
+        owners = (one, other) if turn % 2 else (other, one)
+        recorded(drafts, *owners, (turn, turn + 1))
+
+    assert MAX_ALTERNATIONS == len(drafts.drafts)
+    assert 2 * MAX_ALTERNATIONS == max(draft.end for draft in drafts.drafts)
+
+
+def test_an_entry_that_ends_where_the_log_was_truncated_goes_on_there():
+    """Those that reach beyond belong to the records that were cut off."""
+    one, other = epoch(1), epoch(2)
+    drafts = recorded(Drafts(), other, one, (0, 10))
+    recorded(drafts, epoch(3), one, (5, 15))
+    cut_off = drafts.split(10)
+    recorded(drafts, other, one, (10, 12))
+    recorded(drafts, epoch(3), one, (15, 16))
+
+    assert [(0, 12), (15, 16)] == entries(drafts)
+    assert [(5, 15)] == entries(cut_off)
+
+
+def test_an_owner_that_goes_on_has_one_entry():
+    """It begins another epoch only when it returns to what it has finished."""
+    ranges = PartitionAccount(TopicPartition("t", 0), 0)
+    ranges.process("a", 0, 30, 1)
+    for start in (0, 10, 20):
+        ranges.process("b", start, start + 10, 2)
+
+    assert [(0, 30, "a", "b")] == [
+        (each.start, each.end, each.first_owner, each.second_owner) for each in ranges.repeats()
+    ]

@@ -43,6 +43,22 @@ def test_without_arguments_it_commits_all_that_poll_returned():
     assert set(offsets({0: 0, 1: 9})) == set(driver.one(OffsetCommitRequest).offsets)
 
 
+def test_an_unanswered_commit_fails_after_its_own_request_timeout():
+    """The timer was set for an earlier one, which has been answered."""
+    driver = manual_member(
+        request_timeout_ms=5_000, heartbeat_interval_ms=30_000, session_timeout_ms=90_000
+    )
+    driver.commit_async({0: 5})
+    driver.advance(1_000)
+    driver.commit_async({0: 6})
+    driver.committed()
+    driver.advance(4_999)
+    assert [(E.NONE, 5)] == ends(driver)
+    driver.advance(101)
+
+    assert [(E.NONE, 5), (E.NETWORK_EXCEPTION, 6)] == ends(driver)
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
+from protocols.consumer.classic.membership import RETRY
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import (
@@ -84,6 +85,19 @@ def test_some_join_errors_are_retried_after_a_pause_with_the_same_id(error):
 
     assert ("m-7", LATER[error]) == (request.member_id, request.reason)
     assert 0 < waited <= (400 if unknown else 100)
+
+
+def test_a_member_whose_polls_have_joined_meanwhile_has_nothing_to_try_again():
+    """The timer of the next try would wake a host that skips the polls of a calm member."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.look_up()
+    driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.poll()
+    assert RETRY in driver.timers
+
+    driver.stable()
+    assert driver.client.calm(driver.now_us) is not None
+    assert RETRY not in driver.timers
 
 
 @pytest.mark.parametrize("error", FATAL)

@@ -275,6 +275,17 @@ def test_fetched_records_are_read_by_poll_or_the_heartbeat_thread():
     assert [(0, 0, 3)] == ranges(driver.poll())
 
 
+def test_poll_returns_what_the_heartbeat_thread_has_read_before_what_it_has_not():
+    """The thread reads the network every 100 ms; poll itself only when nothing is buffered."""
+    driver = member(brokers=(1, 2))
+    driver.poll()
+    for node in (1, 2):
+        driver.advance(80)
+        driver.records({node - 1: 4}, node=node)
+
+    assert [[(0, 0, 4)], [(1, 0, 4)]] == [ranges(driver.poll()), ranges(driver.poll())]
+
+
 # -- around a rebalance --------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import ClientDriver
+from .driver import ClientDriver, manual_member
 
 E = ErrorCode
 
@@ -104,3 +104,17 @@ def test_records_do_not_end_a_wait_for_the_coordinator():
     driver.answer(FindCoordinatorRequest, FindCoordinatorResponse(node_id=2))
 
     assert [(0, 0, 4), (1, 0, 3)] == sorted(ranges(driver.returned[-1]))
+
+
+def test_a_cooperative_member_reads_the_network_in_each_poll_while_it_joins():
+    """What has just arrived fills the batch that the buffer alone would not."""
+    driver = manual_member(assignors=("cooperative-sticky",), max_poll_records=5, brokers=(1, 2))
+    driver.poll()
+    driver.learn()
+    driver.poll()
+    driver.records({0: 7}, node=1)
+    driver.poll()
+    assert driver.pending(JoinGroupRequest)
+    driver.records({1: 4}, node=2)
+
+    assert [(0, 5, 7), (1, 0, 3)] == sorted(ranges(driver.poll()))
