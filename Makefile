@@ -11,7 +11,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,live,docs]'
-	$(BIN)/python -m compileall -q assignors protocols emulator
+	$(BIN)/python -m compileall -q -j 2 assignors protocols emulator
 	touch $@
 
 demo: env
@@ -25,8 +25,9 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 test: env
 	$(PYTEST)
 
+# Many of these tests wait for programs that they start: a third worker uses that time.
 test-long: env
-	$(PYTEST) -m "long and not soak"
+	$(PYTEST) -n 3 -m "long and not soak"
 
 # Fuzzers of all readers and random worlds, with new seeds, for MINUTES.
 MINUTES ?= 10
