@@ -16,7 +16,7 @@ from emulator.scenario.resolution import rates_of, topics_of
 def more_members(situation: Situation) -> Draft | None:
     """Members that can process what arrives, with a margin, as far as there are partitions."""
     load = situation.load
-    if load is None or not load.is_overload or load.hottest_arrival > load.fastest:
+    if load is None or not load.is_overload or load.is_hot:
         return None
     if load.store == load.capacity:
         return None

@@ -46,7 +46,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "no owner for a minute": "partitions had no owner that processes for a minute or more",
     "partitions found late": "new partitions had no owner for a minute or more",
     "partition stuck": "owners made no progress in a partition, and records wait",
-    "overload": "more records arrive than the group, or one of its members, can process",
+    "overload": "the group, or one of its members, can process less than 1 % more than what arrives",
     "lag grows": "lag grew until the end, although the members could process what arrived",
     "records unprocessed": "records in flight when their process ended were neither processed nor lost",
     INCONCLUSIVE: "the run ended before the consequences of its faults",

@@ -103,10 +103,6 @@ def _stalled_verdict(evidence: Evidence, group: str, stalled: list[Stalled]) -> 
 # -- overload, and growing lag --------------------------------------------------------------------
 
 
-ENOUGH: Final = 1.01
-"""Members are enough that can process this many times what arrives."""
-
-
 def _overload(evidence: Evidence) -> Iterator[Verdict]:
     for load in evidence.loads:
         if not load.is_overload:
@@ -119,9 +115,11 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "capacity_per_s": load.capacity,
                 "members": load.members,
                 "partitions": load.partitions,
-                "enough_members": load.members_for(ENOUGH),
+                "enough_members": load.members_for(),
                 "hottest_per_s": load.hottest_arrival,
                 "fastest_per_s": load.fastest,
+                "hot": load.is_hot,
+                "hot_key": load.has_hot_key,
                 "uneven": load.is_uneven,
                 "slow_member": load.has_slow_member,
                 "fullest_partitions": load.fullest,
@@ -143,20 +141,21 @@ def overload_text(load: Load) -> str:
             f"at least one of the {counted(load.members, 'member')} of {load.group} gets "
             f"{load.fullest} of the {load.partitions} partitions: {figure(load.fullest_arrival)} records "
             f"arrive for it per second, and it can process at most "
-            f"{figure(load.of_member)}{_failing(load)}: {_end_of_overload(load)}"
+            f"{figure(load.of_member)}{_failing(load)}: "
+            f"{_end_of_overload(load, load.fullest_arrival, load.of_member)}"
         )
     if load.has_slow_member:
         return (
             f"{load.slowest}, the slowest of the {counted(load.members, 'member')} of {load.group}, gets at "
             f"least {load.fewest} of the {load.partitions} partitions: {figure(load.fewest_arrival)} records "
             f"arrive for it per second, and it can process at most {figure(load.slowest_speed)}"
-            f"{_failing(load)}: {_end_of_overload(load)}"
+            f"{_failing(load)}: {_end_of_overload(load, load.fewest_arrival, load.slowest_speed)}"
         )
     arrival, capacity = load.arrival, load.capacity
     processor, what = f"its {counted(load.members, 'member')}", f"records arrive for {load.group}"
     of_each = f" (rate is that of each of {load.partitions} partitions)" * (load.partitions > 1)
     each = _of_each_member(load)
-    if arrival <= capacity:
+    if not load.is_short:
         each = ""
         arrival, capacity = load.hottest_arrival, load.fastest
         processor = "the owner of a partition"
@@ -167,7 +166,7 @@ def overload_text(load: Load) -> str:
         processor, each = "its database, with one transaction a batch,", ""
     return (
         f"{figure(arrival)} {what} per second{of_each}, and {processor} can process at most "
-        f"{figure(capacity)}{each}{_failing(load)}: {_end_of_overload(load)}"
+        f"{figure(capacity)}{each}{_failing(load)}: {_end_of_overload(load, arrival, capacity)}"
     )
 
 
@@ -179,8 +178,10 @@ def _of_each_member(load: Load) -> str:
     return f" ({least} each)" if least == most else f" ({least} to {most} each)"
 
 
-def _end_of_overload(load: Load) -> str:
-    """Return where an overload leads to."""
+def _end_of_overload(load: Load, arrival: float, capacity: float) -> str:
+    """Return where an overload leads to, by what arrives per second and what can be processed."""
+    if arrival <= capacity:
+        return "the lag that a fault or rebalance leaves hardly falls"
     if load.compacted:
         return "lag grows until compaction removes what it cannot process"
     return "lag grows without end"

@@ -30,7 +30,6 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
     """Yield the hints for a group to which more arrives than it can process."""
     numbers = verdict.numbers
     needed = ceil(numbers["arrival_per_s"] / (numbers["capacity_per_s"] / numbers["members"]))
-    hot = numbers["hottest_per_s"] > numbers["fastest_per_s"]
     shorter = f"make the work on a record shorter ({duration(group.work_us / 1_000_000)} now)"
     yield from _failing(numbers)
     if numbers["uneven"]:
@@ -41,14 +40,14 @@ def overload(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Ite
         yield Given("larger-transactions", VERDICT_HINTS[verdict.id]["larger-transactions"])
     elif numbers.get("best_members"):
         yield _fewer_members(numbers, group)
-    elif hot and numbers.get("key_per_s", 0.0) > numbers["fastest_per_s"]:
+    elif numbers["hot"] and numbers["hot_key"]:
         yield Given(
             "split-hot-key",
             f"One key brings {numbers['key_per_s']:,.0f} records per second, and all of them go to one "
             f"partition: more partitions or members do not help. Let the producer add a suffix to it, "
             f"so that its records go to several partitions (their order is lost), or {shorter}.",
         )
-    elif needed <= numbers["partitions"] and not hot:
+    elif needed <= numbers["partitions"] and not numbers["hot"]:
         scaled = " (max_replicas of its autoscaler)" if group.autoscaler else ""
         yield Given(
             "more-members",
@@ -71,7 +70,7 @@ def _uneven(numbers: Mapping[str, float], group: GroupFacts) -> Given:
     return Given(
         "even-partitions",
         f"{int(numbers['partitions'])} partitions are not the same for each of {group.members} members: "
-        f"at least one gets {int(numbers['fullest_partitions'])}, more than it can process. Run at least "
+        f"at least one gets {int(numbers['fullest_partitions'])}, more than it keeps up with. Run at least "
         f"{counted(int(numbers['enough_members']), 'member')}, or spread the same records over a number of "
         f"partitions that the members divide.",
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from itertools import combinations
 from math import ceil, inf
-from typing import Any
+from typing import Any, Final
 
 from assignors.values import dataclass
 from emulator.scenario.model import Bursts, Group, Scenario
@@ -29,6 +29,9 @@ from emulator.scenario.resolution import (
 from emulator.scenario.tables.handlers import KEYS, crowding, mean_extra_us
 from emulator.scenario.tables.rates import peak_rate, segments_of
 from emulator.scenario.units import US_PER_S
+
+ENOUGH: Final = 1.01
+"""A member keeps up if it can process this many times what arrives; with less, its lag never falls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +130,7 @@ class Load:
         more = range(self.members + 1, self.partitions + 1)
         return next((number for number in more if self.partitions % number == 0), 0)
 
-    def members_for(self, margin: float) -> int:
+    def members_for(self, margin: float = ENOUGH) -> int:
         """Return how many members are enough, at most one a partition; each has whole partitions.
 
         *margin*: what one member can process, by what arrives in its partitions at most.
@@ -137,24 +140,39 @@ class Load:
 
     @property
     def is_overload(self) -> bool:
-        """Whether more arrives than the members, or one member, or the owner of one partition, can process."""
+        """Whether the members, one of them, or the owner of one partition do not keep up with what arrives."""
         return not self._fits or self.is_uneven or self.has_slow_member
 
     @property
     def is_uneven(self) -> bool:
-        """Whether the members together can process what arrives, but not the one with most partitions."""
-        return self._fits and self.fullest_arrival > self.of_member
+        """Whether the members together keep up, but not the one with most partitions."""
+        return self._fits and self.fullest_arrival * ENOUGH > self.of_member
 
     @property
     def has_slow_member(self) -> bool:
-        """Whether the members together can process what arrives, but not the slowest of them its part."""
-        is_slow = bool(self.slowest) and self.fewest_arrival > self.slowest_speed
+        """Whether the members together keep up, but not the slowest of them with its part."""
+        is_slow = bool(self.slowest) and self.fewest_arrival * ENOUGH > self.slowest_speed
         return self._fits and not self.is_uneven and is_slow
 
     @property
+    def is_hot(self) -> bool:
+        """Whether the owner of the partition that gets the most does not keep up."""
+        return self.hottest_arrival * ENOUGH > self.fastest
+
+    @property
+    def has_hot_key(self) -> bool:
+        """Whether a member does not keep up with the records of one key alone."""
+        return self.key_arrival * ENOUGH > self.fastest
+
+    @property
     def _fits(self) -> bool:
-        """Whether the members together, and the owner of each partition, can process what arrives."""
-        return self.arrival <= self.capacity and self.hottest_arrival <= self.fastest
+        """Whether the members together, and the owner of each partition, keep up."""
+        return not self.is_short and not self.is_hot
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the members together do not keep up."""
+        return self.arrival * ENOUGH > self.capacity
 
 
 def loads_of(scenario: Scenario) -> Iterator[Load]:

@@ -208,7 +208,7 @@ def test_a_member_with_more_partitions_than_it_can_process_is_an_overload():
     )
     assert "Run at least 6 members" in hints
     assert not overloaded(UNEVEN, "group[billing].members=6")
-    assert not overloaded(UNEVEN, "topic[orders].rate=25/s")
+    assert not overloaded(UNEVEN, "topic[orders].rate=24.7/s")
 
 
 def test_range_gives_one_member_the_extra_partition_of_each_topic():
@@ -236,6 +236,52 @@ def test_the_load_of_many_members_reads_the_topics_a_few_times(monkeypatch):
 
     assert 200 == load.members
     assert len(calls) < 10
+
+
+FULL = """
+title = "full"
+run_for = "1min"
+topic = [{ name = "orders", partitions = 3, rate = "RATE" }]
+group = [{ id = "billing", topics = ["orders"], members = MEMBERS, work = "10ms" }]
+"""
+"""A member can process 100 records per second."""
+
+
+@pytest.mark.parametrize(
+    ("rate", "members", "full"),
+    [
+        ("33/s", 1, set()),  # 99 arrive, and one per cent more would still fit
+        ("33.2/s", 1, {"is_short"}),
+        ("33.3333333/s", 1, {"is_short"}),
+        ("49.5/s", 2, set()),
+        ("50/s", 2, {"is_uneven"}),  # one member has two partitions
+        ("99/s", 3, set()),
+        ("100/s", 3, {"is_short", "is_hot"}),
+    ],
+)
+def test_a_member_keeps_up_if_it_can_process_one_per_cent_more_than_what_arrives(
+    rate, members, full
+):
+    """One rule for all members, the one with most partitions, and the owner of one partition."""
+    text = FULL.replace("RATE", rate).replace("MEMBERS", str(members))
+    (load,) = loads_of(emulator.loads(text))
+    asked = ("is_short", "is_uneven", "has_slow_member", "is_hot")
+
+    assert {name for name in asked if getattr(load, name)} == full
+    assert load.is_overload is bool(full)
+    assert load.is_overload is (load.members_for() > members or load.is_hot)
+
+
+def test_a_member_that_is_exactly_full_gets_the_hint():
+    """Its lag does not grow, and does not fall after a fault either."""
+    text = FULL.replace("RATE", "50/s").replace("MEMBERS", "2")
+    problems, hints = found(LoadedScenario("full", (), emulator.loads(text), Path()))
+
+    said = problems[VerdictId.OVERLOAD].sentence
+    assert (
+        "it can process at most 100: the lag that a fault or rebalance leaves hardly falls" in said
+    )
+    assert "Run at least 3 members" in hints
 
 
 def overloaded(text: str, change: str) -> bool:
