@@ -195,7 +195,14 @@ def eager(situation: Situation) -> Draft | None:
         return None
     name = eager_assignor(situation.group)
     refused, number = (int(situation.metrics[name]) for name in ("commits_refused", "rebalances"))
-    why = f"{counted(refused, 'commit was', 'commits were')} refused in {counted(number, 'rebalance')}."
+    covered = int(situation.metrics["commits_refused_covered"])
+    risk = ""
+    if refused and covered == refused:
+        risk = (
+            ", and the same owners committed those offsets later: a crash before that would have "
+            "repeated the records"
+        )
+    why = f"{counted(refused, 'commit was', 'commits were')} refused in {counted(number, 'rebalance')}{risk}."
     return consumer(situation, STRATEGY, name, why)
 
 

@@ -32,6 +32,43 @@ _NO_ANSWER: Final = "NETWORK_EXCEPTION"
 """The client's error for a commit whose connection broke or whose response never came."""
 
 
+class CoveredRefusals:
+    """Counts refused commits whose offsets the same owner committed later, before it lost the partitions."""
+
+    def __init__(self) -> None:
+        self.covered = 0
+        self._uncovered: dict[str, int] = {}
+        """By commit that was refused: its partitions without such a later commit."""
+
+        self._refused = defaultdict[tuple[str, Key], list[tuple[int, str]]](list)
+        """By owner and partition: the offsets that were refused, each with its commit."""
+
+    def refuse(self, what: ev.CommitRefused) -> None:
+        """Add a refused commit."""
+        self._uncovered[what.commit] = len(what.offsets)
+        for partition, offset in what.offsets:
+            self._refused[what.consumer, (what.group, partition)].append((offset, what.commit))
+
+    def accept(self, what: ev.CommitAccepted | ev.OffsetsStored) -> None:
+        """Add an accepted commit: it covers lower offsets of the same owner."""
+        for partition, offset in what.offsets if self._refused else ():
+            owner = (what.consumer, (what.group, partition))
+            earlier = self._refused.pop(owner, [])
+            for refused, commit in earlier:
+                if refused <= offset:
+                    self._cover(commit)
+            if later := [each for each in earlier if each[0] > offset]:
+                self._refused[owner] = later
+
+    def _cover(self, commit: str) -> None:
+        self._uncovered[commit] -= 1
+        self.covered += self._uncovered[commit] == 0
+
+    def close(self, _: ev.Event, what: ev.EpochClosed) -> None:
+        """Drop what an owner had not covered of a partition that it lost."""
+        self._refused.pop((what.consumer, (what.group, what.partition)), None)
+
+
 class CommitMeter:
     """Counts commits by outcome, and rewinds of committed offsets."""
 
@@ -43,6 +80,8 @@ class CommitMeter:
         self._committed = defaultdict[str, dict[TopicPartition, int]](dict)
         self._lost = 0
         self._refused = Counter[str]()
+        self._refused_by_group = Counter[str]()
+        self._refusals = CoveredRefusals()
         self._rewinds = 0
         self._rewound = 0
         self._rewound_most = 0
@@ -63,6 +102,7 @@ class CommitMeter:
             ev.ResultsRolledBack: self._on_rolled_back,
             ev.StoreRestored: self._on_restored,
             ev.CommitRefused: self._on_refused,
+            ev.EpochClosed: self._refusals.close,
             ev.CommitAnswered: self._on_answered,
             ev.MessageLost: self._on_lost,
             ev.OffsetsDropped: self._on_dropped,
@@ -75,6 +115,7 @@ class CommitMeter:
                 "commits_sent": self._sent,
                 "commits_accepted": self._accepted,
                 "commits_refused": self._refused.total(),
+                "commits_refused_covered": self._refusals.covered,
                 "commit_messages_lost": self._lost,
                 "commits_unanswered": self._unanswered,
                 "store_wait_max_s": seconds(self._store_wait_us),
@@ -84,7 +125,10 @@ class CommitMeter:
                 "rewind_records": self._rewound,
                 "rewind_max_records": self._rewound_most,
             },
-            tables={"commits_refused.by_error": dict(sorted(self._refused.items()))},
+            tables={
+                "commits_refused.by_error": dict(sorted(self._refused.items())),
+                "commits_refused.by_group": dict(sorted(self._refused_by_group.items())),
+            },
         )
 
     def _on_sent(self, _: ev.Event, what: ev.CommitSent) -> None:
@@ -114,6 +158,7 @@ class CommitMeter:
             self._committed[what.group].update(what.offsets)
             return
         self._accepted += 1
+        self._refusals.accept(what)
         committed = self._committed[what.group]
         for partition, offset in () if what.commit in self._dual else what.offsets:
             depth = committed.get(partition, offset) - offset
@@ -124,7 +169,10 @@ class CommitMeter:
             committed[partition] = offset
 
     def _on_refused(self, _: ev.Event, what: ev.CommitRefused) -> None:
-        self._refused[what.error] += what.commit not in self._by_admin
+        if what.commit not in self._by_admin:
+            self._refused[what.error] += 1
+            self._refused_by_group[what.group] += 1
+            self._refusals.refuse(what)
 
     def _on_answered(self, _: ev.Event, what: ev.CommitAnswered) -> None:
         self._unanswered += what.error == _NO_ANSWER and what.commit not in self._by_admin

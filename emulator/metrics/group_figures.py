@@ -16,6 +16,12 @@ class GroupFigures:
     reasons: frozenset[str]
     """The reasons of its rebalances."""
 
+    joined: int
+    """The members of all its rebalances, summed."""
+
+    refused: int
+    """Its commits that were refused."""
+
     rebalance_max_s: float
     """The longest time until it was stable again; of the only group, with the follow-ups of a rebalance."""
 
@@ -49,6 +55,8 @@ def figures_of(metrics: Metrics, group: str) -> GroupFigures:
     return GroupFigures(
         rebalances=len(rounds),
         reasons=frozenset(reason_kind(row["reason"]) for row in rounds),
+        joined=sum(row["members"] for row in rounds),
+        refused=int(metrics.tables["commits_refused.by_group"].get(group, 0)),
         rebalance_max_s=metrics["time_to_stable_max_s"] if is_only else max(lasted, default=0.0),
         removals=frozenset([*removed, *(row["reason"] for row in drop_outs)]),
         unsynced=removed.count(Departure.DID_NOT_SYNC),

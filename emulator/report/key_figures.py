@@ -153,7 +153,7 @@ def _commits(metrics: Metrics) -> str:
     refused = metrics.tables["commits_refused.by_error"]
     if refused:
         errors = joined([f"{figure(number)} {error}" for error, number in refused.items()])
-        parts.append(f"{figure(metrics['commits_refused'])} refused ({errors})")
+        parts.append(f"{figure(metrics['commits_refused'])} refused ({errors}){_covered(metrics)}")
     if metrics["commit_messages_lost"]:
         lost = counted(
             int(metrics["commit_messages_lost"]), "request or response", "requests or responses"
@@ -164,6 +164,15 @@ def _commits(metrics: Metrics) -> str:
     if stall := _stall(metrics):
         parts.append(stall)
     return ", ".join(parts)
+
+
+def _covered(metrics: Metrics) -> str:
+    """Return how many of the refused commits the same member made good later."""
+    covered, refused = metrics["commits_refused_covered"], metrics["commits_refused"]
+    if not covered:
+        return ", none covered by a later commit of the same owner"
+    number = "all" if covered == refused else f"{figure(covered)} of them"
+    return f", {number} covered by a later commit of the same owner"
 
 
 LONG_STALL_S = 15

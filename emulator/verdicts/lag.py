@@ -7,7 +7,7 @@ from typing import Final
 
 from emulator.metrics.members import busy_shares
 from emulator.report.wording import counted, duration, figure
-from emulator.scenario.estimates.loads import Load
+from emulator.scenario.estimates.loads import ENOUGH, Load
 from emulator.scenario.units import US_PER_S
 from emulator.verdicts.brokers import kept_by_brokers
 from emulator.verdicts.facts import GroupEnd
@@ -119,7 +119,7 @@ def _overload(evidence: Evidence) -> Iterator[Verdict]:
                 "hottest_per_s": load.hottest_arrival,
                 "fastest_per_s": load.fastest,
                 "hot": load.is_hot,
-                "hot_key": load.has_hot_key,
+                "hot_key": load.key_arrival * ENOUGH > load.fastest,
                 "uneven": load.is_uneven,
                 "slow_member": load.has_slow_member,
                 "fullest_partitions": load.fullest,

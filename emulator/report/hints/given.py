@@ -173,7 +173,7 @@ def _refusal_hints(run: FinishedRun) -> Iterator[GivenHint]:
         from emulator.report.hints import refusals  # noqa: PLC0415  few runs refuse commits
 
         if refusals.refused_in_rebalance(run.metrics):
-            hints = refusals.refusal_hints(run.subject, run.metrics)
+            hints = refusals.refusal_hints(run.subject, run.metrics, run.ledger)
             yield from _because(refusals.CAUSE, hints)
 
 

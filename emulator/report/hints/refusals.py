@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from emulator.ledger.entries import Cause
+from emulator.ledger.entries import Cause, Entry, EntryKind, Ledger
 from emulator.metrics.group_figures import figures_of
 from emulator.metrics.metrics import Metrics
 from emulator.report.hints.advice import given
@@ -37,16 +37,28 @@ def refused_in_rebalance(metrics: Metrics) -> bool:
     return refused >= max(metrics["rebalances"], 1)
 
 
-def refusal_hints(subject: Subject, metrics: Metrics) -> Iterator[GivenHint]:
-    """Yield what ends such refusals, for each cooperative group of the classic protocol that rebalanced."""
+def refusal_hints(subject: Subject, metrics: Metrics, ledger: Ledger) -> Iterator[GivenHint]:
+    """Yield what ends such refusals, for each cooperative group of the classic protocol that they harm.
+
+    They cost records, or put them at risk: members that committed more than once in a rebalance worked
+    on without a committed offset, and a crash would have repeated that. A single refused commit of a
+    member, which its next one covers, does neither.
+    """
+    repeated = {entry.group for entry in ledger.of(EntryKind.REPROCESSED) if _is_refused(entry)}
     for group in subject.groups:
         figures = figures_of(metrics, group.id)
         if group.by_coordinator or not group.cooperative or not figures.rebalances:
+            continue
+        if group.id not in repeated and figures.refused <= figures.joined:
             continue
         if are_back(subject, group, figures):
             yield given(KEPT_BY_ID, subject, group)
         yield given(EAGER, subject, group)
         yield given(CONSUMER_PROTOCOL, subject, group)
+
+
+def _is_refused(entry: Entry) -> bool:
+    return entry.cause is Cause.REFUSED and IN_REBALANCE in entry.detail
 
 
 CAUSE: Final = str(Cause.REFUSED)

@@ -160,11 +160,6 @@ class Load:
         return self.hottest_arrival * ENOUGH > self.fastest
 
     @property
-    def has_hot_key(self) -> bool:
-        """Whether a member does not keep up with the records of one key alone."""
-        return self.key_arrival * ENOUGH > self.fastest
-
-    @property
     def _fits(self) -> bool:
         """Whether the members together, and the owner of each partition, keep up."""
         return not self.is_short and not self.is_hot
@@ -366,17 +361,11 @@ def _late(group: Group, capacity: float) -> dict[str, Any]:
 
 def _best(group: Group, speed: float, partitions: int) -> dict[str, Any]:
     """Return how many members of a group process most, if fewer than it has; *speed*: of one alone."""
-    of_member, _ = concurrency(group)
-    most = min(len(group.members), partitions)
-    by_number = {n: speed * n / crowding(group.work_by, n * of_member) for n in range(1, most + 1)}
-    best = max(by_number, key=lambda n: (by_number[n], -n))
-    if group.work_by is None or by_number[best] <= by_number[most] * NOTABLE_GAIN:
+    if group.work_by is None:
         return {}
-    return {"best_members": best, "best": by_number[best]}
+    from emulator.scenario.estimates.shares import best_number  # noqa: PLC0415  few groups
 
-
-NOTABLE_GAIN = 1.05
-"""Fewer members are better only if they process this many times as much."""
+    return best_number(group, speed, partitions)
 
 
 def _disjoint(group: Group) -> tuple[str, str] | tuple[()]:

@@ -1,4 +1,4 @@
-"""What the slowest member of a group gets at least, of members that are not alike."""
+"""What members that are not alike, or slow one another down, can process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulator.scenario.model import Group
-from emulator.scenario.resolution import consumer_settings, subscription_of
+from emulator.scenario.resolution import concurrency, consumer_settings, subscription_of
+from emulator.scenario.tables.handlers import crowding
 
 
 def slowest(
@@ -43,3 +44,18 @@ def _is_balanced(group: Group) -> bool:
         else BALANCED.issuperset(settings.partition_assignment_strategy)
         for settings in (consumer_settings(group, member) for member in group.members)
     )
+
+
+def best_number(group: Group, speed: float, partitions: int) -> dict[str, Any]:
+    """Return how many members of a group process most, if fewer than it has; *speed*: of one alone."""
+    of_member, _ = concurrency(group)
+    most = min(len(group.members), partitions)
+    by_number = {n: speed * n / crowding(group.work_by, n * of_member) for n in range(1, most + 1)}
+    best = max(by_number, key=lambda n: (by_number[n], -n))
+    if by_number[best] <= by_number[most] * NOTABLE_GAIN:
+        return {}
+    return {"best_members": best, "best": by_number[best]}
+
+
+NOTABLE_GAIN = 1.05
+"""Fewer members are better only if they process this many times as much."""

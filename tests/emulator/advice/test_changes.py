@@ -20,7 +20,14 @@ from emulator.subjects import subject_of
 
 NOTHING = Metrics(
     dict.fromkeys(
-        ("downtime_max_s", "time_to_stable_max_s", "commit_round_max_s", "commits_refused"), 0
+        (
+            "downtime_max_s",
+            "time_to_stable_max_s",
+            "commit_round_max_s",
+            "commits_refused",
+            "commits_refused_covered",
+        ),
+        0,
     )
     | {"rebalances": 3},
     {},

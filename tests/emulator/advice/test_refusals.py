@@ -49,6 +49,24 @@ def test_each_hint_ends_the_refused_commits(advice):
         assert trial.effect in (Effect.BETTER, Effect.MIXED)
 
 
+def test_refused_commits_that_the_next_ones_cover_are_no_reason_for_another_protocol():
+    """At most one of each member meets a rebalance here; Spring's after each record are put at risk."""
+    rare = RESTART.replace('framework = "spring-record"', 'commit = "sync"')
+    rare = rare.replace("10/s", "0.5/s").replace("20ms", "800ms")
+    run = emulator.run(emulator.loads(rare))
+    calm, at_risk = map(hints_after, (rare, RESTART))
+
+    assert run.metrics["commits_refused"] == run.metrics["commits_refused_covered"] == 6
+    assert "static-membership" in calm
+    assert calm.isdisjoint({"eager", "consumer-protocol"})
+    assert ENDS_THEM <= at_risk
+
+
+def hints_after(text: str) -> set[str]:
+    """Return the ids of the hints of a run."""
+    return {hint.id for hint in emulator.advise(emulator.loads(text), 1, most=0, jobs=1).hints}
+
+
 def test_the_table_of_trials_has_the_refused_commits(advice):
     """They are what the changes are tried for."""
     assert "| refused" in str(advice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.metrics.commits import CommitMeter
 
-from ..ledger.history import P0, P1, History
+from ..ledger.history import GROUP, P0, P1, History
 from .meters import read
 
 
@@ -31,6 +31,25 @@ def test_commits_are_counted_by_their_fate():
     assert {"ILLEGAL_GENERATION": 1, "REBALANCE_IN_PROGRESS": 1} == reading.tables[
         "commits_refused.by_error"
     ]
+
+
+def test_a_later_commit_of_the_same_owner_covers_refused_ones():
+    """As soon as it reaches their offsets; what an owner has lost it cannot cover any more."""
+    history = History()
+    for offset in (10, 20, 30):
+        history.refuse("a", offset, "REBALANCE_IN_PROGRESS")
+    history.refuse("a", 10, partition=P1)
+    history.commit("a", 20)
+    history.refuse("b", 15)
+    history.commit("a", 30)
+    history.refuse("a", 40)
+    history.close("a", 40, "revoked")
+    history.commit("a", 50)
+    reading = read(CommitMeter(), history)
+
+    assert 6 == reading.values["commits_refused"]
+    assert 3 == reading.values["commits_refused_covered"]
+    assert {GROUP: 6} == reading.tables["commits_refused.by_group"]
 
 
 def test_a_lower_accepted_commit_is_a_rewind():
