@@ -218,6 +218,10 @@ class Replay:
     """How late timers of members with a background thread (consumer protocol) run out; None: as those of
     their group."""
 
+    heartbeat_late_us: Callable[[str, int], int | None] | None = None
+    """By classic process and the time at which a heartbeat is due: how late it is; its result None: as
+    other timers of the process."""
+
     carried: Callable[[MessageCarried], None] | None = None
     """Called with every request and response, except fetches; one cut off by a dead broker is no
     message."""

@@ -7,7 +7,7 @@ shows when the coordinator received the last of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from assignors.values import dataclass
@@ -75,8 +75,9 @@ def last_contact(capture: Capture, member: str, before_us: int) -> Contact | Non
     """Return the last refresh of a member's session before a time, as the broker saw it.
 
     For classic members, heartbeats and joins count when the client sent them, commits when the
-    coordinator accepted them; in the captures an eviction follows after the session timeout,
-    within 0.13 s. For members of the consumer protocol, only an eviction shows it.
+    coordinator accepted them. An eviction follows the session timeout after the last one was taken,
+    up to 0.13 s after it was sent in the captures. For members of the consumer protocol, only an
+    eviction shows it.
     """
     trace = trace_at(capture, member, before_us)
     if trace is None:
@@ -85,7 +86,10 @@ def last_contact(capture: Capture, member: str, before_us: int) -> Contact | Non
     if "lib" in trace.conf and trace.protocol != "consumer":
         contacts = _contacts_without_log
     earlier = [each for each in contacts(capture, trace) if each.at_us <= before_us]
-    return max(earlier, key=lambda contact: contact.at_us, default=None)
+    if not earlier:
+        return None
+    last = max(earlier, key=lambda contact: contact.at_us)
+    return _as_received(capture, trace, last, before_us)
 
 
 def _contacts_of_client(capture: Capture, trace: Trace) -> list[Contact]:
@@ -105,6 +109,25 @@ def _contacts_of_client(capture: Capture, trace: Trace) -> list[Contact]:
     ]
 
 
+def _as_received(capture: Capture, trace: Trace, last: Contact, before_us: int) -> Contact:
+    """Return the last contact at the time when the coordinator took it, if an eviction shows that."""
+    received = (
+        begun_us
+        for begun_us in _sessions_begun(capture, trace)
+        if 0 <= begun_us - last.at_us <= LATE_EVICTION_US
+    )
+    return Contact(min(next(received, last.at_us), before_us), last.by)
+
+
+def _sessions_begun(capture: Capture, trace: Trace) -> Iterator[int]:
+    """Yield when the sessions of a classic member began that ended in its eviction."""
+    session_us = milliseconds(trace, "c.session.timeout.ms") or SESSION_US
+    evicted = (line for line in capture.coordinator_log if "has failed, removing it" in line.text)
+    for line in evicted:
+        if any(member_id in line.text for member_id in trace.member_ids):
+            yield line.at_us - session_us
+
+
 def _contacts_without_log(capture: Capture, trace: Trace) -> list[Contact]:
     """Return the contacts of a classic client without a log: its commits, and from its eviction.
 
@@ -112,14 +135,7 @@ def _contacts_without_log(capture: Capture, trace: Trace) -> list[Contact]:
     heartbeat.
     """
     commits = _contacts_of_client(capture, trace)
-    session_us = milliseconds(trace, "c.session.timeout.ms") or SESSION_US
-    evicted = (
-        line.at_us - session_us
-        for line in capture.coordinator_log
-        if "has failed, removing it" in line.text
-        and any(member_id in line.text for member_id in trace.member_ids)
-    )
-    last = next(evicted, None)
+    last = next(_sessions_begun(capture, trace), None)
     if last is None or any(abs(last - contact.at_us) <= LATE_EVICTION_US for contact in commits):
         return commits
     return [*commits, Contact(last, HEARTBEAT)]
@@ -210,6 +226,33 @@ def _undisturbed(capture: Capture, trace: Trace, until_us: int) -> list[int]:
     return said
 
 
+def heartbeat_lateness(capture: Capture) -> Callable[[str, int], int | None]:
+    """Return how late a heartbeat was, by classic process and the time at which it is due.
+
+    A heartbeat that is due in the emulation is the one that was sent next to that time; None if there
+    is none near it, and after the fault: those are predicted.
+    """
+    sent = {
+        trace.name: [us for us in _logged_heartbeats(capture, trace) if us < capture.fault_us]
+        for trace in capture.traces
+    }
+
+    def late_us(process: str, due_us: int) -> int | None:
+        near = [us for us in sent.get(process, ()) if abs(us - due_us) <= LATEST_HEARTBEAT_US]
+        if not near:
+            return None
+        return max(0, min(near, key=lambda us: abs(us - due_us)) - due_us)
+
+    return late_us
+
+
+def _logged_heartbeats(capture: Capture, trace: Trace) -> tuple[int, ...]:
+    """Return when a classic client sent heartbeats; none if it does not log them."""
+    if trace.protocol == "consumer" or "lib" in trace.conf:
+        return ()
+    return heartbeats_sent(capture.client_logs[trace.name])
+
+
 def logged_lateness(capture: Capture) -> list[int]:
     """Return how late each logged heartbeat of classic members was, counted from the one before.
 
@@ -217,10 +260,8 @@ def logged_lateness(capture: Capture) -> list[int]:
     """
     late = []
     for trace in capture.traces:
-        if trace.protocol == "consumer" or "lib" in trace.conf:
-            continue
         interval_us = heartbeat_interval_us(capture, trace)
-        sent = heartbeats_sent(capture.client_logs[trace.name])
+        sent = _logged_heartbeats(capture, trace)
         late += [after - before - interval_us for before, after in pairwise(sent)]
     return [each for each in late if abs(each) <= LATEST_HEARTBEAT_US]
 

@@ -2,9 +2,10 @@
 
 Taken from the capture: names, ids, settings, partition leaders, production times,
 processing times, times of actions; the time from each process's start to its first JoinGroup;
-the time of the first members' first assignment; the logged heartbeats of classic members, the
-faulted member's last contact and the leader's last metadata refresh before the fault; the lookups
-between which the brokers heard that the coordinator was killed. Everything else is predicted.
+the time of the first members' first assignment; the heartbeats that classic members logged before
+the fault (a seed draws them instead), the faulted member's last contact and the leader's last
+metadata refresh before the fault; the lookups between which the brokers heard that the coordinator
+was killed. Everything else is predicted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from emulator.conformance.captured.production import Production
 from emulator.conformance.captured.traces import MemberSettings
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.beginning import listener_begins, listener_ends
+from emulator.conformance.prediction.contacts import heartbeat_lateness
 from emulator.conformance.prediction.facts import start_us
 from emulator.conformance.prediction.faults import acts_of, broker_settings
 from emulator.conformance.prediction.noise import (
@@ -254,6 +256,7 @@ def _replay(capture: Capture, seed: int | None) -> Replay:
         produced_from_us={each.topic: _begins(capture, each) for each in capture.productions},
         listened_us=listener_ends(capture),
         called_us=listener_begins(capture),
+        heartbeat_late_us=heartbeat_lateness(capture) if seed is None else None,
         background_lateness=None if background is None else _lateness(background, seed),
     )
 

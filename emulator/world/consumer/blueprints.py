@@ -15,14 +15,7 @@ from assignors.types import Assignor, RebalanceProtocol, TopicPartition
 from assignors.values import dataclass
 from emulator.scenario.deploys import Deploy, deployed
 from emulator.scenario.isolation import reads_committed
-from emulator.scenario.model import (
-    CommitPolicy,
-    Distribution,
-    Group,
-    Member,
-    OwnHandler,
-    Scenario,
-)
+from emulator.scenario.model import CommitPolicy, Group, Member, OwnHandler, Scenario
 from emulator.scenario.patterns import client_matcher
 from emulator.scenario.resolution import (
     INSTANCE_ID,
@@ -41,6 +34,7 @@ from emulator.world.consumer import handling
 from emulator.world.consumer.handling.handler import Batch, WorkTimes, work_times
 from emulator.world.draws import Sampler, constant_of, draw, sampler, stream_key
 from protocols.consumer.calls import CloseOperation
+from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.state import Consumer as ClassicConsumer
 from protocols.consumer.classic.state import Membership, punctual
@@ -51,6 +45,7 @@ from protocols.values import replace
 if TYPE_CHECKING:
     from emulator.world.consumer.handling.conditions import Conditions
     from emulator.world.consumer.handling.poison import Rules
+    from emulator.world.run import Replay
     from protocols.consumer.classic.background import BackgroundClient
     from protocols.consumer.kip848.background_client import (
         BackgroundClient as AsyncBackgroundClient,
@@ -85,6 +80,9 @@ class Blueprint:
     listener_us: Sampler
     lateness_us: Sampler | None
     """How late its timers run out; None: never."""
+
+    heartbeat_late_us: Sampler | None
+    """How late a classic client's heartbeats are; None: as other timers."""
 
     each_us: int | None
     """Processing time of each record, if it is constant, no record is poisoned and no code is the user's."""
@@ -213,6 +211,7 @@ def _blueprint(
         poll_timeout_us=poll_timeout_us(group, member),
         listener_us=sampler(group.listener, stream_key(seed, "listener", member.name)),
         lateness_us=None if constant_of(group.lateness) == 0 else late,
+        heartbeat_late_us=None,
         each_us=constant if plain else None,
         work=work or work_times(group, work_of(group, member), seed, rules, conditions),
         conditions=conditions,
@@ -282,12 +281,21 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
     )
 
 
-def with_consumer_lateness(old: Blueprint, lateness: Distribution | None) -> Blueprint:
-    """Return the blueprint with this lateness of timers if it uses the consumer protocol."""
-    if lateness is None or old.settings.group_protocol != "consumer":
+def with_replayed_lateness(old: Blueprint, process: str, replay: Replay) -> Blueprint:
+    """Return the blueprint of a process with the lateness that a replay has for it."""
+    if replay.background_lateness is not None and old.settings.group_protocol == "consumer":
+        key = stream_key(old.seed, "lateness", old.member.name)
+        old = replace(old, lateness_us=sampler(replay.background_lateness, key))
+    known = replay.heartbeat_late_us
+    if known is None:
         return old
-    late = sampler(lateness, stream_key(old.seed, "lateness", old.member.name))
-    return replace(old, lateness_us=late)
+    usual = old.lateness_us or punctual
+
+    def late(due_us: int) -> int:
+        late_us = known(process, due_us)
+        return usual(due_us) if late_us is None else late_us
+
+    return replace(old, heartbeat_late_us=late)
 
 
 def with_instance_id(old: Blueprint, instance_id: str) -> Blueprint:
@@ -348,7 +356,7 @@ def classic_consumer(blueprint: Blueprint, process: str) -> ClassicConsumer:
         jitter=jitter(blueprint),
         epoch_ms=blueprint.epoch_ms,
         brokers=blueprint.brokers,
-        late=blueprint.lateness_us or punctual,
+        late=blueprint.heartbeat_late_us or blueprint.lateness_us or punctual,
         profile=blueprint.profile,
     )
 
@@ -380,7 +388,11 @@ def is_stable(client: AnyClient) -> bool:
     return client.state.membership is Membership.STABLE  # type: ignore[union-attr]  # its own
 
 
-def is_wake_up(client: AnyClient, timer: str) -> bool:
-    """Return whether a timer represents the time a thread takes to run; it has no lateness."""
+def lateness_of(blueprint: Blueprint, client: AnyClient, timer: str) -> Sampler | None:
+    """Return how late a timer runs out; None: it never is, or it is the time that a thread takes to run."""
+    if timer == HEARTBEAT and blueprint.heartbeat_late_us is not None:
+        return blueprint.heartbeat_late_us
     two_threads = client.consumer.settings.group_protocol == "consumer"
-    return two_threads and timer in consumer.async_client.WAKE_UPS
+    if two_threads and timer in consumer.async_client.WAKE_UPS:
+        return None
+    return blueprint.lateness_us

@@ -16,8 +16,8 @@ from emulator.world.consumer.blueprints import (
     Blueprint,
     redeployed,
     resubscribed,
-    with_consumer_lateness,
     with_instance_id,
+    with_replayed_lateness,
 )
 from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
@@ -145,9 +145,10 @@ class Consumers:
             return None
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
-        late = self.context.run.replay.background_lateness
         process = Process(
-            with_consumer_lateness(self._blueprints[consumer], late),
+            with_replayed_lateness(
+                self._blueprints[consumer], f"{consumer}.{number}", self.context.run.replay
+            ),
             number,
             self.context,
             self._owners_of(consumer),

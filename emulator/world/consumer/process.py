@@ -18,7 +18,7 @@ from emulator.scenario.model import FailListener
 from emulator.world import consumer
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.application import Application
-from emulator.world.consumer.blueprints import Blueprint, is_wake_up, new_client
+from emulator.world.consumer.blueprints import Blueprint, lateness_of, new_client
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.polling.exchanges import RoundWait
 from emulator.world.consumer.polling.fetches import Fetches
@@ -353,11 +353,9 @@ class Process:
         self._context.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        late = self.blueprint.lateness_us
+        late = lateness_of(self.blueprint, self.client, effect.name)
         due_us = effect.deadline_us
-        if late is not None and not is_wake_up(self.client, effect.name):
-            due_us += late(due_us)
-        self.timers.set(effect.name, due_us)
+        self.timers.set(effect.name, due_us if late is None else due_us + late(due_us))
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
         self.timers.cancel(effect.name)

@@ -7,6 +7,7 @@ from emulator.conformance.prediction.contacts import (
     CONSUMER_HEARTBEAT,
     counted_heartbeats,
     heartbeat_interval_us,
+    heartbeat_lateness,
     heartbeats,
     last_contact,
     logged_lateness,
@@ -111,3 +112,31 @@ def test_logged_heartbeats_show_how_late_a_classic_clients_threads_were(capture)
     assert sum(late_us) // len(late_us) == noise_of(run).late_mean
     assert [] == logged_lateness(capture("crash-librdkafka/run-1"))
     assert [] == logged_lateness(capture("kip848-crash/run-1"))
+
+
+def test_the_last_contact_of_a_classic_member_is_when_the_coordinator_took_it(capture):
+    """The session that ended in the eviction began then, some milliseconds after it was sent."""
+    run = capture("crash-range-auto/run-1")
+    silenced = run.actions[0]
+    sent = heartbeats_sent(run.client_logs[f"{silenced.member}.1"])
+    evicted = next(line for line in run.coordinator_log if "has failed, removing it" in line.text)
+    contact = last_contact(run, silenced.member, run.fault_us)
+
+    assert evicted.at_us - 6_000_000 == contact.at_us
+    assert 0 < contact.at_us - max(us for us in sent if us < run.fault_us) < 130_000
+
+
+def test_heartbeats_before_the_fault_are_as_late_as_the_logs_of_their_members_show(capture):
+    """Later ones are predicted, and so are those of clients that log none."""
+    run = capture("crash-range-auto/run-1")
+    late_us = heartbeat_lateness(run)
+    sent = heartbeats_sent(run.client_logs["m2.1"])
+    before, after = (
+        max(us for us in sent if us < run.fault_us),
+        min(us for us in sent if us > run.fault_us),
+    )
+
+    assert 20_000 == late_us("m2.1", before - 20_000)
+    assert 0 == late_us("m2.1", before + 20_000)
+    assert None is late_us("m2.1", before - 400_000) is late_us("m2.1", after)
+    assert None is heartbeat_lateness(capture("crash-librdkafka/run-1"))("m1.1", before)
