@@ -195,9 +195,10 @@ class CommittedOffsets:
     ) -> None:
         """Store accepted offsets; *is_own* is asked about those that lower an offset."""
         flight = self.flight(fact.consumer, fact.commit)
-        is_alike = flight is not None and flight.sent.offsets == fact.offsets
         accepted = link_to(event, Step.COMMITTED)
-        processed = flight.sent.processed if flight is not None and is_alike else ()
+        processed: tuple[int, ...] = ()
+        if flight is not None and flight.sent.offsets == fact.offsets:
+            processed = flight.sent.processed
         for index, (partition, offset) in enumerate(fact.offsets):
             committed = self.of(fact.group, partition)
             if flight is not None and flight.sent.kind == ev.CommitKind.ADMIN:

@@ -57,8 +57,8 @@ class Segment:
         Where two epochs processed the same records concurrently, their order record by record
         is not kept: otherwise each change of order would begin a segment.
         """
-        if self.first is None or other.first is None:
-            return self.first is other.first and self.attribution is other.attribution
+        if self.attribution is not other.attribution:
+            return False
         same = self.first is other.first and self.last is other.last
         return same or (self.first is other.last and self.last is other.first)
 
@@ -145,9 +145,8 @@ class Coverage:
         assert gaps is not None, "the topic is compacted"
         assert not isinstance(gaps, OffsetGaps), "markers are never removed"
         for low, high in gaps.within(start, end):
-            if low < self.frontier:
-                for passed in self._segments[self._cut(low) : self._cut(high)]:
-                    passed.first = passed.last = None
+            for passed in self._segments[self._cut(low) : self._cut(high)]:
+                passed.first = passed.last = None
             self.offset_gaps = gaps = gaps.minus(low, high)
 
     def pass_over(self, epoch: Epoch, end: int) -> None:
@@ -214,7 +213,7 @@ class Coverage:
     def read_again(self, at: int, attribution: Attribution) -> None:
         """Mark gaps with an attribution from *at* on as unread: the next owner reads them."""
         for gap in self._segments[self._cut(at) :]:
-            if gap.first is None and gap.attribution is attribution:
+            if gap.attribution is attribution:
                 gap.attribution = None
 
     def replace_attributions(self, epoch: Epoch, attribution: Attribution) -> None:
@@ -273,8 +272,6 @@ class Coverage:
 
     def _reprocess(self, epoch: Epoch, start: int, end: int) -> list[Repeat]:
         repeats: list[Repeat] = []
-        if start >= end:
-            return repeats
         low, high = self._cut(start), self._cut(end)
         for segment in self._segments[low:high]:
             if segment.first is None:
@@ -299,11 +296,11 @@ class Coverage:
 
     def _cut(self, at: int) -> int:
         """Make *at* a border of segments; return the index of the segment that starts there."""
-        if at <= self.base:
-            return 0
-        index = self._behind(at) - 1
-        if index < 0 or at >= self.frontier:
+        if at >= self.frontier:
             return len(self._segments)
+        index = self._behind(at) - 1
+        if index < 0:
+            return 0
         segment = self._segments[index]
         if segment.start == at:
             return index

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from emulator import events as ev
-from emulator.ledger.cluster import NO_BROKER, Coordinators
-from emulator.ledger.entries import Cause, Step
+from emulator.ledger.cluster import NO_BROKER, Coordinators, OffsetsPartition
+from emulator.ledger.entries import Cause, Link, Step
 from emulator.report.event_wording import link_text
 
 from .causes_of import only, owner_at_work
@@ -339,3 +341,26 @@ def test_an_append_shows_the_leader_only_until_the_first_election(elected, leade
         coordinators.follow(event)
 
     assert leader == coordinators.of(GROUP).leader
+
+
+@pytest.mark.parametrize(
+    ("broker", "epoch", "at", "is_stale"),
+    [
+        (1, 1, 15, True),
+        (1, 1, 5, False),
+        (1, 1, 21, False),
+        (1, 2, 15, False),
+        (3, 1, 15, False),
+    ],
+)
+def test_a_commit_that_is_written_late_went_to_the_leader_of_its_time(broker, epoch, at, is_stale):
+    """Broker 1 was replaced at 10 and stopped at 20; broker 3, which stops too, never led."""
+    elected = Link(0, 10, Step.ELECTED, (2,), 0)
+    known = OffsetsPartition(leader=2, epoch=2, stale={1: elected})
+    for stopping in (3, 1):
+        known.stop(stopping, ev.Instant(20, 1))
+    fact = SimpleNamespace(broker=broker, leader_epoch=epoch)
+
+    assert (elected if is_stale else None) is known.successor_of(
+        ev.Event(None, at, None, fact, 2), fact
+    )

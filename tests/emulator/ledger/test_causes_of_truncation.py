@@ -24,6 +24,7 @@ def test_truncated_unprocessed_records_are_not_lost():
     assert {"truncated after an unclean election": 20} == ledger.by_cause(EntryKind.TRUNCATED)
     assert (20, 0, 0) == (ledger.truncated, ledger.lost, ledger.reprocessed)
     assert [(100, 119, 0)] == entries(history, EntryKind.TRUNCATED)
+    assert ["a"] == [entry.first_owner.consumer for entry in ledger.of(EntryKind.TRUNCATED)]
 
 
 def test_truncation_after_a_clean_election_means_the_leader_acknowledged_alone():

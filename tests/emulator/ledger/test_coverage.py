@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assignors.types import TopicPartition
+from emulator.events import OffsetGaps
+from emulator.events.offsets import Removed
 from emulator.ledger.coverage import MAX_SEGMENTS, Coverage
 from emulator.ledger.entries import Cause
 from emulator.ledger.epochs import Attribution, Epoch
@@ -146,3 +148,66 @@ def test_segments_that_cannot_be_merged_are_not_tried_each_time(monkeypatch):
 
     assert 2_000 == sum(1 for _ in gaps(coverage))
     assert len(merged) < 20
+
+
+def test_what_ends_at_the_frontier_adds_no_empty_segment():
+    """Whoever passes over offsets, leaves them, or skips them; nor does a base that is none lower."""
+    coverage = Coverage(0)
+    coverage.lower(0)
+    coverage.process(A, 0, 50)
+    coverage.pass_over(B, 50)
+    coverage.leave(50)
+    coverage.skip(40, 50, ATTRIBUTION)
+    coverage.check()
+
+    assert 1 == len(coverage)
+
+
+@pytest.mark.parametrize(("end", "removed"), [(50, (10, 20)), (50, (30, 50)), (60, (30, 50))])
+def test_a_partition_of_which_only_processed_records_were_removed_misses_none(end, removed):
+    """Those behind them were left."""
+    coverage = Coverage(10)
+    coverage.process(A, 10, 50)
+    coverage.leave(end)
+    coverage.compact([removed])
+
+    assert (None, False) == (coverage.offset_gaps, coverage.is_compacted)
+
+
+def test_records_that_were_removed_are_there_if_an_owner_has_processed_them():
+    """Markers of transactions are never records."""
+    markers = OffsetGaps(topic="t", topic_id="id", cycle=4, records=3, until=100)
+    ended, compacted = (
+        Coverage(0, gaps=markers),
+        Coverage(0, gaps=Removed.of([(2, 8), (20, 30)])),
+    )
+    for coverage in (ended, compacted):
+        coverage.process(A, 0, 8)
+
+    assert (6, 8) == (ended.processed(), compacted.processed())
+
+
+def test_gaps_are_told_apart_by_why_they_were_skipped_and_by_whom():
+    """Those that the next owner reads again, and those whose cause is found later."""
+    by_b, found = (Attribution(Cause.RETENTION, "", None, (), A, each) for each in (B, C))
+    coverage = Coverage(0)
+    coverage.skip(0, 10, ATTRIBUTION)
+    coverage.skip(10, 20, by_b)
+    coverage.process(A, 20, 30)
+    coverage.leave(40)
+    coverage.replace_attributions(B, found)
+    before = [gap.attribution for gap in coverage.gaps()]
+    coverage.read_again(0, found)
+
+    assert [ATTRIBUTION, found, None] == before
+    assert [ATTRIBUTION, None, None] == [gap.attribution for gap in coverage.gaps()]
+
+
+def test_segments_are_merged_once_there_are_more_than_the_bound():
+    coverage = Coverage(0, max_segments=4)
+    lengths = []
+    for number in range(1, 6):
+        coverage.process(epoch(number), 10 * number - 10, 10 * number)
+        lengths.append(len(coverage))
+
+    assert [1, 2, 3, 4, 4] == lengths

@@ -96,6 +96,27 @@ def test_without_links_names_decide_and_at_last_time():
     assert Roots().find([], ["z"]) is None
 
 
+def test_a_link_leads_to_the_root_of_its_event_or_else_of_the_cause_that_it_names():
+    known = Roots()
+    known.follow(Event(0, 0, None, CRASH, 0))
+    known.follow(Event(1, 1, None, FaultBegan(fault="f2", verb="pause", target="c"), 1))
+
+    assert "f1" == known.find([Link(None, 2, Step.OPENED, (), 2, 0)], []).id
+    assert "f2" == known.find([Link(1, 2, Step.OPENED, (), 2, 0)], []).id
+
+
+def test_the_newest_start_of_a_process_is_known_by_its_name_unless_a_fault_names_it():
+    known = Roots()
+    for number in (0, 1):
+        known.follow(Event(number, number, None, started("a"), number))
+        known.follow(Event(number + 10, number + 10, None, started("z"), number + 10))
+    assert 1 == known.find([], ["a"]).event
+
+    known.follow(Event(20, 20, None, CRASH, 20))
+    known.follow(Event(21, 21, None, started("a"), 21))
+    assert "f1" == known.find([], ["a"]).id
+
+
 def test_only_recent_events_are_remembered(monkeypatch):
     """The memory of roots is bounded; the newest are kept, and faults for good."""
     monkeypatch.setattr(attribution, "REMEMBERED", 10)
@@ -104,6 +125,18 @@ def test_only_recent_events_are_remembered(monkeypatch):
     for number in range(1, 100):
         known.follow(Event(number, number, number - 1, BrokerUp(broker=1), number))
 
+        assert (number <= 20) == (known.of(1) is not None)
+
     assert "f1" == known.of(0).id == known.of(99).id
-    assert known.of(1) is None
     assert len(known._root_of) <= 20
+
+
+def test_events_without_a_root_take_no_room_in_the_memory(monkeypatch):
+    monkeypatch.setattr(attribution, "REMEMBERED", 10)
+    known = Roots()
+    known.follow(Event(0, 0, None, CRASH, 0))
+    known.follow(Event(1, 1, 0, BrokerUp(broker=1), 1))
+    for number in range(2, 50):
+        known.follow(Event(number, number, None, BrokerUp(broker=1), number))
+
+    assert "f1" == known.of(1).id

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from emulator import events as ev
 from emulator.ledger.accounts import PartitionAccount
-from emulator.ledger.attribution import _read_elsewhere
 from emulator.ledger.builder import LedgerBuilder
-from emulator.ledger.causes import UNKNOWN_COORDINATOR
 
 from .history import GROUP, P0, P1, History
 
@@ -157,23 +153,6 @@ def test_a_commit_to_a_store_counts_unless_kafka_has_it_too(kind, committed):
         builder.feed(event)
 
     assert committed == builder._offsets.of(GROUP, P0).offset
-
-
-@pytest.mark.parametrize(
-    ("offset", "outside", "found"), [(40, True, True), (10, True, False), (40, False, False)]
-)
-def test_an_older_offset_was_read_elsewhere_if_a_store_outside_kafka_has_a_newer_one(
-    offset, outside, found
-):
-    """The same offset is no older one."""
-    opening = SimpleNamespace(
-        coordinators=UNKNOWN_COORDINATOR,
-        source="committed",
-        committed=SimpleNamespace(offset=offset, outside=outside),
-        start=10,
-    )
-
-    assert found is _read_elsewhere(opening)
 
 
 def test_an_account_of_ranges_counts_repeats_and_gaps_of_owners():
