@@ -78,6 +78,12 @@ def _instants(events: Iterable[ev.Event]) -> frozenset[str]:
     return frozenset(over)
 
 
+def _unsent(events: Iterable[ev.Event]) -> frozenset[str]:
+    """Return the commits that clients refused without sending them."""
+    refused = (event.what for event in events if isinstance(event.what, ev.CommitRefused))
+    return frozenset(what.commit for what in refused if what.by == "client")
+
+
 def _since(entry: Entry, events: Sequence[ev.Event]) -> int:
     """Return the row of the first event of the chain, except the first owner's start.
 
@@ -103,6 +109,7 @@ class _Selection:
         self._chain = frozenset(link.row for link in entry.chain)
         self._coordination = Coordination(entry.group, events)
         self._instants = _instants(events)
+        self._unsent = _unsent(events)
         self._term = term_of(entry.group, events)
         self._since = _since(entry, events)
         self._group_starts = GroupStarts()
@@ -129,7 +136,7 @@ class _Selection:
             self._note_base(event, what)
         elif self._keeps(event):
             self._kept.append(event)
-        elif isinstance(what, Commit) and self._covers(what):
+        elif isinstance(what, Commit) and self._covers(what) and not self._is_unsent(what):
             self._prelude.append(event)
         elif isinstance(what, ReplicaEvent) and self._leads_up(what):
             self._replicas.append(event)
@@ -233,7 +240,7 @@ class _Selection:
 
     def _belongs(self, what: ev.What) -> bool:
         if isinstance(what, Commit):
-            return self._covers(what)
+            return self._covers(what) and not self._is_unsent(what)
         if isinstance(what, ev.CommitAnswered):
             return what.commit in self._covering and what.consumer in self._names
         if isinstance(what, ev.MessageLost):
@@ -269,10 +276,14 @@ class _Selection:
         if isinstance(what, TOPIC_EVENTS):
             return what.topic == self._entry.topic
         if isinstance(what, ev.FaultBegan):
-            return self._is_root(what.fault)
+            return self._is_root(what.fault) or what.target in self._names
         if isinstance(what, ev.FaultEnded):
             return self._is_root(what.fault) and what.fault not in self._instants
         return self._coordination.concerns(what)
+
+    def _is_unsent(self, what: Commit) -> bool:
+        """Return whether a client did not send a commit; the refusal shows it."""
+        return isinstance(what, ev.CommitSent) and what.commit in self._unsent
 
     def _leads_up(self, what: ReplicaEvent) -> bool:
         """Return whether an event shows the lagging replicas that led to the entry's cause."""

@@ -9,6 +9,7 @@ _VERBS: Final = {
     "close": "{} is stopped",
     "start": "{} is started",
     "restart": "{} is restarted",
+    "surge": "the replacement of {} starts beside it",
     "give_up": "the rolling restart of {}",
     "roll_back": "{} goes back to its earlier settings",
     "pause": "the process of {} is paused",

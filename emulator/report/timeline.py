@@ -231,7 +231,7 @@ class Timeline:
             return ""
         if what.verb == "start":
             self._started_by_act.add(what.target)
-        if what.verb == "restart":
+        if what.verb in ("restart", "surge"):
             self._restarted.add(what.target)
             self._down.add(what.target)
         elif what.verb in _SUSPENDING:

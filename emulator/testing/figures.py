@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from assignors.values import dataclass
 from emulator.errors import RefusedError
@@ -80,6 +80,10 @@ class MetricSource:
         return (played.metrics[self.metrics[0]],)
 
 
+ALSO: Final = {"surge": "restart"}
+"""By verb of a step: the verb that means it, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class RebalancesSource:
     """The number of rebalances that each fault or act with a verb or id caused."""
@@ -101,7 +105,7 @@ class RebalancesSource:
         return tuple(
             played.rebalances[fault]
             for fault, verb in played.verbs.items()
-            if self.what in (fault, verb)
+            if self.what in (fault, verb, ALSO.get(verb))
         )
 
 

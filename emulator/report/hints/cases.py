@@ -11,7 +11,7 @@ from emulator.report.subject import OWN_HANDLER, Commits, GroupFacts, Subject
 
 US_PER_MS = 1_000
 
-RESTARTS = frozenset({"restart", "rolling_restart", "close"})
+RESTARTS = frozenset({"restart", "surge", "rolling_restart", "close"})
 SILENCES = frozenset({"pause", "cut", "pause_broker", "lose_message", "delay_message"})
 
 

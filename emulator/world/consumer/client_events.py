@@ -94,8 +94,7 @@ class ClientEvents:
         name = commit_name(process.name, fact.correlation_id)
         consumer, group = process.blueprint.name, process.blueprint.group.id
         cause = self._causes.commits.pop(name, None)
-        generation = process.client.state.generation.id
-        refused = recorded(fact, consumer=consumer, group=group, generation=generation, commit=name)
+        refused = recorded(fact, consumer=consumer, group=group, commit=name)
         behind = self._causes.behind_refusal(consumer, group) or cause
         self._causes.refused[consumer] = self._write(refused, behind)
         self._on_outcome(process, fact)

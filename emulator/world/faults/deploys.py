@@ -127,17 +127,18 @@ class RollingRestart:
                     return
             earlier = [self._consumers.blueprint(name) for name in replica]
             self._restarted.append(Restarted(earlier, surge=surge))
-            restarts = [self._begin("restart", name, f"{act.id}/{name}") for name in replica]
+            verb = "surge" if surge else "restart"
+            restarts = [self._begin(verb, name, f"{act.id}/{name}") for name in replica]
             last = yield from self._replace(replica, restarts, surge=surge)
             if not last:
                 _drain(left)
                 return
             self._successors += last
 
-    def _begin(self, verb: str, target: str, name: str) -> int:
-        return self._run.recorder.write(
-            FaultBegan(fault=name, verb=verb, target=target), self._began
-        )
+    def _begin(self, verb: str, target: str, name: str, cause: int | None = None) -> int:
+        """Write that a step of this act begins, and return the event; *cause*: by default the act."""
+        began = FaultBegan(fault=name, verb=verb, target=target)
+        return self._run.recorder.write(began, self._began if cause is None else cause)
 
     # -- one replica ---------------------------------------------------------------------------
 
@@ -182,7 +183,16 @@ class RollingRestart:
         return is_ready
 
     def _terminate(self, each: Exchange) -> None:
-        self._terminating.append(self._env.process(self._end(each.old, each.causes)))
+        self._terminating.append(self._env.process(self._end_of(each)))
+
+    def _end_of(self, each: Exchange) -> Script:
+        """Stop the members that are replaced; with ``surge`` that is a step of its own, after their restart."""
+        causes = each.causes
+        if each.surge:
+            pairs = zip(each.old, causes, strict=True)
+            steps = [(name, f"{self._act.id}/{name}/stop", cause) for name, cause in pairs]
+            causes = [self._begin("close", *step) for step in steps]
+        yield from self._end(each.old, causes)
 
     def _start_first(self, each: Exchange) -> Generator[simpy.Event, Any, bool]:
         """Start a replica beside the one that it replaces, which ends when the new one is ready."""
@@ -194,12 +204,12 @@ class RollingRestart:
         if is_ready:
             yield from wait(self._env, self._act.down_time)
             surging.discard(each.new)
-            yield from self._end(each.old, each.causes)
+            yield from self._end_of(each)
         return is_ready
 
     def _stop_first(self, each: Exchange) -> Generator[simpy.Event, Any, bool]:
         """Start a replica after the end of the one that it replaces."""
-        yield from self._end(each.old, each.causes)
+        yield from self._end_of(each)
         down_us = self._act.down_time + each.start_up_us
         pairs = zip(each.old, each.causes, strict=True)
         yield from self._together([self._while_down(*pair, down_us) for pair in pairs])

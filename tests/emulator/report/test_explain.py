@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from assignors.types import TopicPartition
 from emulator import events as ev
 from emulator.ledger.builder import LedgerBuilder
@@ -181,21 +183,38 @@ def test_replicas_that_fell_behind_are_no_part_of_a_crash():
     ]
 
 
-def test_a_refused_commit_has_its_error():
-    """The request, the refusing broker, and the error at its sender."""
+@pytest.mark.parametrize(("by", "is_sent"), [("client", False), ("coordinator", True)])
+def test_a_refused_commit_has_its_error(by, is_sent):
+    """The request if it was sent, what refused it, and the error at its sender."""
     history = owner_at_work()
     history.work("a", 80, 100)
-    history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by="client")
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by=by)
     history.close("a", 100, "revoked")
     history.next_owner("b", 80, 130, generation=2)
     lines = explained(history, "D1")
+    refusals = [line for line in lines if line.endswith("generation 1): REBALANCE_IN_PROGRESS")]
 
-    assert "a sends commit c9 (sync): orders-0 = 100 in generation 1" in lines
-    assert (
-        "the client of a refuses commit c9 (orders-0 = 100 in generation 1): REBALANCE_IN_PROGRESS"
-        in lines
-    )
+    assert is_sent is ("a sends commit c9 (sync): orders-0 = 100 in generation 1" in lines)
+    assert [f"the {by}"] == [line[: len(f"the {by}")] for line in refusals]
     assert "commit c9 of a fails: REBALANCE_IN_PROGRESS" in lines
+
+
+def test_the_restart_of_an_owner_is_shown_also_if_another_one_is_the_root():
+    """A rebalance refused its commit, and its own restart moved the partition; that of c moved nothing here."""
+    history = owner_at_work()
+    history.cause = None
+    history.fault("deploy/b", "restart", "b")
+    history.work("a", 80, 100)
+    history.fault("deploy/a", "restart", "a")
+    history.fault("deploy/c", "restart", "c")
+    history.refuse("a", 100, "REBALANCE_IN_PROGRESS", by="client")
+    history.close("a", 100, "closed")
+    history.next_owner("b", 80, 130, generation=2)
+    lines = explained(history, "D1")
+
+    assert [line for line in lines if "deploy/" in line] == [
+        "fault deploy/a begins: a is restarted"
+    ]
 
 
 def test_a_loss_has_the_commit_that_was_ahead():

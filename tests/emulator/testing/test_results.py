@@ -126,6 +126,16 @@ def test_rebalances_are_counted_for_each_restart():
     assert run.rebalances_per("rolling_restart-1/billing-1") == 2
 
 
+def test_a_restart_with_surge_is_a_restart():
+    """Two rebalances: its successor joins, and it leaves."""
+    run = results(
+        'fault=[{rolling_restart="billing", at="10s", surge=1, ready_after="9s", gap="9s"}]',
+        "run_for=90s",
+    )
+
+    assert run.rebalances_per("restart").values == run.rebalances_per("surge").values == (2, 2)
+
+
 def test_a_run_without_a_restart_is_refused_instead_of_compared():
     """The search for the smallest scenario removes faults, and counts a refusal as no failure."""
     restart = "fault=[{rolling_restart='billing', at='10s', down_time='5s', gap='9s'}]"

@@ -52,7 +52,8 @@ def test_a_canary_that_was_never_ready_is_taken_back_and_its_predecessor_stays()
     )
 
     assert lives(run)[:2] == [("g-0+", "start", 20), ("g-0+", "closed", 40)]
-    assert begun(run, "restart") == ["g-0", "g-2", "g-1", "g-0"]
+    assert begun(run, "surge") == ["g-0"]
+    assert begun(run, "restart") == ["g-2", "g-1", "g-0"]
     assert [name for name, how, at_s in lives(run) if how == "start" and at_s >= 120] == [
         "g-2",
         "g-1",
