@@ -1,0 +1,109 @@
+"""The policies of clients: the values of the fields of a :class:`~protocols.consumer.clients.ClientProfile`."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from assignors.values import dataclass
+
+
+class Runs(enum.Enum):
+    """Where the client works on its group and its fetches."""
+
+    IN_POLL = "in the application's poll"
+    IN_BACKGROUND = "in the background"
+
+
+class Covers(enum.Enum):
+    """What an automatic commit covers."""
+
+    RETURNED = "all records returned"
+    STORED = "the offset store"
+    EARLIER_POLLS = "the records of earlier polls"
+
+
+class CommitClock(enum.Enum):
+    """From when the interval of automatic commits counts."""
+
+    ASSIGNMENT = "each assignment"
+    CREATION = "creation, then each commit"
+    TICKS = "creation, in fixed steps"
+    """With an interval of 0 there are no steps."""
+
+
+class RevokeCommit(enum.Enum):
+    """What a cooperative rebalance commits; an eager one commits everything, in the same order."""
+
+    BEFORE_JOINING = "before joining, everything"
+    REMOVED = "behind the revoke listener, the partitions taken away"
+    TWICE = "before joining and at the revocation, everything"
+
+
+class InRebalance(enum.Enum):
+    """What becomes of a commit of the application while the member joins."""
+
+    REFUSED = "the client refuses it"
+    SENT = "the coordinator decides"
+    WAITS = "it waits until the member has joined"
+
+
+class Repeats(enum.Enum):
+    """Failed automatic commits that follow again after the back-off, not after the interval."""
+
+    NONE = "none"
+    RETRIABLE = "retriable errors"
+    MEMBERSHIP_TOO = "retriable errors, and those of a member that has to join again"
+
+
+class SessionEnd(enum.Enum):
+    """What a client does when its own copy of the session expires."""
+
+    LOOK_UP = "looks the coordinator up"
+    DROP_OUT = "drops its membership and joins as a new member"
+    NOTHING = "nothing"
+
+
+class Joins(enum.Enum):
+    """Some of the joins of a member."""
+
+    NONE = "none"
+    AGAIN = "all but the first"
+    ALL = "all"
+
+
+class Amount(enum.Enum):
+    """How many records a call of the application hands out."""
+
+    SETTING = "max.poll.records"
+    ONE = "one record"
+    GIVEN = "as many as asked for"
+    ALL = "all that have arrived"
+
+
+class Busy(enum.Enum):
+    """What may keep a client from sending heartbeats."""
+
+    WORK = "work"
+    """The application processes what poll returned."""
+
+    LISTENER = "listener"
+    """A call of the rebalance listener runs."""
+
+    FETCH = "fetch"
+    """Poll waits for a response."""
+
+
+COMMIT: Final = "commit"
+"""The commit policy of the application, among the values of a :class:`Contradiction`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Values that a client refuses together."""
+
+    values: Mapping[str, object]
+    """By Kafka's names of settings; :data:`COMMIT`: the call that commits."""
+
+    said: str
