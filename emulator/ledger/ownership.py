@@ -91,9 +91,7 @@ class Ownership:
     def topic_is_newer(self, epoch: Epoch) -> bool:
         """Return whether the topic was created again after an epoch began."""
         created = self.topics.of(epoch.partition.topic).sizes
-        if not created or created[0][1].at_us < epoch.opened_us:
-            return False
-        return created[0][1] > epoch.opened.instant
+        return bool(created) and created[0][1] > (epoch.opened_us, epoch.row)
 
     def _key(self, group: str, consumer: str, partition: TopicPartition) -> AccountKey:
         return AccountKey(group, partition, consumer if group in self._sharing else "")
@@ -283,7 +281,7 @@ class Ownership:
         if start < coverage.base:
             coverage.lower(start)
             account.unread_gaps = True
-        if start > coverage.frontier or (account.unread_gaps and start > coverage.base):
+        if start > coverage.frontier or account.unread_gaps:
             low = coverage.base if account.unread_gaps else coverage.frontier
             coverage.skip(low, start, self.attributions.for_skip(opening))
             account.unread_gaps = any(gap.attribution is None for gap in coverage.gaps())

@@ -94,17 +94,20 @@ def test_truncations_and_layers_of_a_log_are_known_by_incarnation():
 
 
 @pytest.mark.parametrize(
-    ("why", "failed_over", "done"),
+    ("source", "why", "failed_over", "done"),
     [
-        (ResetReason.NO_OFFSET, True, ["corrected"]),
-        (ResetReason.NO_OFFSET, False, ["opened"]),
-        (ResetReason.OUT_OF_RANGE, True, ["opened"]),
+        ("earliest", ResetReason.NO_OFFSET, True, ["corrected"]),
+        ("earliest", ResetReason.NO_OFFSET, False, ["opened"]),
+        ("earliest", ResetReason.OUT_OF_RANGE, True, ["opened"]),
+        ("committed", "", True, ["corrected"]),
+        ("committed", "", False, ["opened"]),
+        ("seek", "", True, ["opened"]),
     ],
 )
-def test_a_coordinator_that_has_no_offset_any_more_has_lost_it_in_a_failover(
-    why, failed_over, done
+def test_a_coordinator_that_has_another_offset_or_none_has_lost_it_in_a_failover(
+    source, why, failed_over, done
 ):
-    """Without a failover another reason is why there is none."""
+    """Without a failover another reason is why; a seek shows nothing of what it has."""
     seen: list[str] = []
     committed = SimpleNamespace(
         offset=5,
@@ -112,7 +115,7 @@ def test_a_coordinator_that_has_no_offset_any_more_has_lost_it_in_a_failover(
         on_epoch_opened=lambda: seen.append("opened"),
     )
     opening = SimpleNamespace(
-        committed=committed, source="earliest", why=why, start=0, failed_over=failed_over
+        committed=committed, source=source, why=why, start=0, failed_over=failed_over
     )
     _correct_committed(opening)
 

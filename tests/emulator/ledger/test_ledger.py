@@ -293,7 +293,7 @@ def test_an_unknown_entry_is_asked_for_in_vain_with_a_hint():
     """The error names the entries there are."""
     ledger = crash_of_a().ledger()
 
-    with pytest.raises(KeyError, match="no ledger entry 'D7'; there are D1"):
+    with pytest.raises(KeyError, match=r"no ledger entry 'D7'; there are D1\"$"):
         ledger.entry("D7")
 
 
