@@ -45,7 +45,9 @@ def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     number, reads = reads.numbered()
     limit = now + reader.settings.request_timeout_ms * MS
     request = request_of(metadata)
-    asking = replace(metadata, in_flight=number, retry_us=limit, asked=metadata.watched)
+    asking = replace(
+        metadata, in_flight=number, asked_broker=node, retry_us=limit, asked=metadata.watched
+    )
     return Step(
         replace(reads, metadata=asking), (Send(node, request, number), SetTimer(METADATA, limit))
     )
@@ -124,6 +126,7 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         watched=before.watched,
         by_id=before.by_id,
         asked=before.asked,
+        asked_broker=before.asked_broker,
         attempt=attempt,
         retry_us=now + wait,
         brokers=response.brokers,

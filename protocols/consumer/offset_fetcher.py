@@ -13,7 +13,7 @@ from assignors.types import TopicPartition
 from protocols.consumer import metadata, validation
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.positions import Phase
-from protocols.consumer.reader import MS, Reader, Reads
+from protocols.consumer.reader import MS, Listing, Reader, Reads
 from protocols.facts import EpochOpened
 from protocols.machine import Effect, Report, Return, Send, Step
 from protocols.messages import (
@@ -113,7 +113,7 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
             continue
         reader.positions.ask_again(Phase.RESETTING, partitions, gate)
         number, after = step.state.numbered()
-        listing = {**after.listing, number: partitions}
+        listing = {**after.listing, number: Listing(leader, partitions)}
         request = ListOffsetsRequest(
             partitions=tuple((tp, timestamp) for tp in partitions),
             isolation_level=reader.settings.isolation_level,
@@ -174,7 +174,7 @@ def on_list_offsets_response(
 
 
 def _without_listing(reads: Reads, number: int) -> Reads:
-    left = {n: partitions for n, partitions in reads.listing.items() if n != number}
+    left = {n: listing for n, listing in reads.listing.items() if n != number}
     return replace(reads, listing=left)
 
 
@@ -187,16 +187,20 @@ def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> Epoch
 def on_list_offsets_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:
     """Retry the partitions of a ListOffsets without a response after ``retry.backoff.ms``."""
     retry = now + reader.settings.retry_backoff_ms * MS
-    reader.positions.ask_again(Phase.RESETTING, reads.listing[number], retry)
+    reader.positions.ask_again(Phase.RESETTING, reads.listing[number].partitions, retry)
     return Step(_without_listing(reads, number))
 
 
-def on_connection_lost(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Retry the ListOffsets and metadata requests in flight, because a data connection broke."""
+def on_connection_lost(reads: Reads, reader: Reader, broker: int, now: int) -> Step[Reads]:
+    """Retry the ListOffsets and metadata requests in flight to a broker; else request metadata.
+
+    Those to other brokers go on (``NetworkClient.cancelInFlightRequests``).
+    """
     step = Step(reads)
-    for number in reads.listing:
+    for number in [n for n, listing in reads.listing.items() if listing.node == broker]:
         step = step.then(partial(on_list_offsets_failed, reader=reader, number=number, now=now))
-    if reads.metadata.in_flight is not None:
+    known = reads.metadata
+    if known.in_flight is not None and known.asked_broker == broker:
         return step.then(lambda r: metadata.on_failure(r, reader, now))
     return step.then(lambda r: metadata.request_update(r, reader, now))
 

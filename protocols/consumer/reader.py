@@ -94,6 +94,9 @@ class Metadata:
 
     fetched_us: int | None = None
     in_flight: int | None = None
+    asked_broker: int | None = None
+    """The broker that the last request was sent to."""
+
     wanted: bool = True
     """An update was requested before the age limit."""
 
@@ -114,6 +117,13 @@ class Metadata:
 NOTHING_KNOWN = Metadata()
 
 
+class Listing(NamedTuple):
+    """A ListOffsets in flight: its broker and its partitions."""
+
+    node: int
+    partitions: tuple[TopicPartition, ...]
+
+
 class Validation(NamedTuple):
     """An OffsetsForLeaderEpoch in flight: its broker and its positions."""
 
@@ -127,8 +137,8 @@ class Reads:
 
     next_correlation_id: int = 0
     metadata: Metadata = NOTHING_KNOWN
-    listing: dict[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    """ListOffsets in flight: correlation id to partitions."""
+    listing: dict[int, Listing] = field(default_factory=dict)
+    """ListOffsets in flight, by correlation id."""
 
     validating: dict[int, Validation] = field(default_factory=dict)
     """OffsetsForLeaderEpoch in flight, by correlation id."""

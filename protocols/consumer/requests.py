@@ -171,7 +171,9 @@ def on_data_connection_lost(
     if isinstance(state.coordinator, Unknown) and state.coordinator.asked_broker == broker:
         step = step.then(fail_lookup)
     return step.then(
-        lambda s: on_reads(s, lambda reads: offset_fetcher.on_connection_lost(reads, reader, now))
+        lambda s: on_reads(
+            s, lambda reads: offset_fetcher.on_connection_lost(reads, reader, broker, now)
+        )
     )
 
 

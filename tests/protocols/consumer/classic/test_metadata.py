@@ -79,6 +79,18 @@ def test_unanswered_metadata_are_asked_again_elsewhere():
     assert 2_100 == sent[1].at_us / 1_000
 
 
+@pytest.mark.parametrize(("broken", "asked"), [(1, [1, 2]), (2, [1])])
+def test_a_broken_connection_fails_the_metadata_asked_for_over_it(broken, asked):
+    """Those in flight to another broker go on."""
+    driver = ClientDriver(brokers=(1, 2))
+    driver.deaf = {MetadataRequest}
+    driver.poll(10_000)
+    driver.disconnect(broken)
+    driver.advance(500)
+
+    assert asked == [one.node for one in driver.ever(MetadataRequest)]
+
+
 def test_a_topic_that_does_not_exist_is_looked_for_with_growing_pauses():
     """Until it exists the client asks again and again, at most once a second."""
     driver = ClientDriver(topics={}, enable_auto_commit=False)

@@ -14,6 +14,7 @@ from protocols.messages.errors import ErrorCode
 from .driver import BROKER, ClientDriver, assigned, parts
 
 E = ErrorCode
+OTHER_BROKER = BROKER + 1
 EPOCH_MS = 1_700_000_000_000
 
 
@@ -175,3 +176,14 @@ def test_a_broken_data_connection_asks_again_after_the_retry_back_off():
     driver.disconnect(BROKER)
 
     assert 100 == round(driver.advance_until(ListOffsetsRequest))
+
+
+def test_a_broken_connection_to_another_broker_leaves_the_lookup_in_flight():
+    """Its answer is still to come."""
+    driver = assigned(0)
+    driver.fetched()
+    driver.disconnect(OTHER_BROKER)
+    driver.listed({0: 40})
+
+    assert {0: 40} == driver.positions()
+    assert 1 == len(driver.ever(ListOffsetsRequest))
