@@ -131,9 +131,10 @@ def _close_sessions(
 ) -> Step[ClientState]:
     """Close the fetch sessions, and wait for all answers, those to fetches in flight among them.
 
-    The background thread ends after its last requests (``ConsumerNetworkThread.cleanup``).
+    The background thread sends its last requests even if no time is left to wait for their answers
+    (``ConsumerNetworkThread.sendUnsentRequests``).
     """
-    if not consumer.profile.awaits_fetches_at_close or now >= closing.deadline_us:
+    if not consumer.profile.awaits_fetches_at_close:
         return Step(replace(state, app=Closed()), (Return(Closed()),))
     requests = consumer.fetcher.close_sessions(state.metadata.brokers, now)
     sends = [Send(*each) for each in requests]

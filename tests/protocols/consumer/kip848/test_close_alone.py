@@ -111,14 +111,14 @@ def test_close_waits_for_the_fetches_in_flight():
     assert Closed() == driver.returned[-1]
 
 
-def test_close_after_its_timeout_does_not_end_the_fetch_sessions():
-    """No time is left to wait for their answers (``ConsumerNetworkThread.cleanup``)."""
+def test_close_without_time_ends_the_fetch_sessions_and_waits_for_no_answer():
+    """The background thread sends them in its last round (``ConsumerNetworkThread.sendUnsentRequests``)."""
     driver = manual()
     driver.poll()
     driver.close(0)
 
     assert Closed() == driver.returned[-1]
-    assert CLOSES_SESSION not in [sent.message for sent in driver.ever(FetchRequest)]
+    assert CLOSES_SESSION == driver.ever(FetchRequest)[-1]
 
 
 def test_close_waits_for_fetches_no_longer_than_its_timeout():
