@@ -13,7 +13,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata, offset_fetcher, validation
-from protocols.consumer.lookup import Known, Unknown, ask_for_coordinator
+from protocols.consumer.lookup import (
+    Known,
+    Unknown,
+    WithoutBroker,
+    ask_for_coordinator,
+    back_off_lookup,
+)
 from protocols.consumer.reader import Reader, Reads, reconnect_backoff_us
 from protocols.machine import Effect, Send, SetTimer, Step
 from protocols.messages import (
@@ -86,12 +92,19 @@ def take_number(state: A) -> tuple[int, A]:
     return number, replace(state, reads=reads)
 
 
-def look_up(state: A, reader: Reader, now: int) -> Step[A]:
-    """Look the coordinator up, unless a lookup is in flight or the back-off runs."""
+def look_up(
+    state: A, reader: Reader, now: int, without_broker: WithoutBroker = back_off_lookup
+) -> Step[A]:
+    """Look the coordinator up, unless a lookup is in flight or the back-off runs.
+
+    *without_broker*: what the client does while the reconnect back-off of every broker runs; to a
+    classic consumer the lookup has failed (``AbstractCoordinator.lookupCoordinator``).
+    """
     unknown = state.coordinator
     assert isinstance(unknown, Unknown), "the coordinator is known"
     number, after = take_number(state)
-    step = ask_for_coordinator(unknown, reader, state.reads.metadata.brokers, number, now)
+    known = state.reads.metadata.brokers
+    step = ask_for_coordinator(unknown, reader, known, number, without_broker, now)
     if step.state is unknown:
         return Step(state, step.effects)
     return Step(replace(after, coordinator=step.state), step.effects)

@@ -124,9 +124,16 @@ def keep_pending(
     kind: CommitKind,
     now: int,
 ) -> Step[ClientState]:
-    """Keep a commit until the coordinator has been looked up (``commitOffsetsAsync``)."""
+    """Keep a commit until the coordinator has been looked up (``commitOffsetsAsync``).
+
+    If no broker can be asked, the lookup has failed at once, and so have the commits kept.
+    """
     pending = (*state.pending_commits, (offsets, kind))
-    return look_up(replace(state, pending_commits=pending), consumer, now)
+    step = look_up(replace(state, pending_commits=pending), consumer, now)
+    unknown = step.state.coordinator
+    if unknown is state.coordinator or isinstance(unknown, Known) or unknown.lookup is not None:
+        return step
+    return step.then(lambda s: end_pending(s, now))
 
 
 def is_asynchronous(flight: InFlight) -> bool:

@@ -17,6 +17,7 @@ from assignors.values import dataclass
 from protocols.consumer.clients.policies import (
     COMMIT,
     Amount,
+    Asks,
     Busy,
     CommitClock,
     Contradiction,
@@ -38,6 +39,7 @@ __all__ = [
     "COMMIT",
     "JAVA",
     "Amount",
+    "Asks",
     "Busy",
     "ClientProfile",
     "CommitClock",
@@ -120,8 +122,8 @@ class ClientProfile:
     answers: a broker answers a fetch in flight first, after up to ``fetch.max.wait.ms``. franz-go cancels
     its fetches, which breaks their connections, and ends the sessions over new ones: it waits for none."""
 
-    asks_connected: bool = True
-    """Whether a lookup goes to a connected broker, though another one has no fetch in flight."""
+    asks: Asks = Asks.CONNECTED_FIRST
+    """The broker that a lookup of the coordinator goes to."""
 
     fetches_apart: bool = False
     """Whether fetches have connections of their own; else a broker answers a fetch in flight before a later

@@ -1,13 +1,15 @@
 """aiokafka: one event loop, in which the group and the automatic commits have their own task.
 
 Source: ``group_coordinator.py`` (``_coordination_routine``, ``_maybe_do_autocommit``,
-``_commit_lock``, ``_on_join_prepare``), ``fetcher.py`` (``_get_actions_per_node``), ``consumer.py``.
+``_commit_lock``, ``_on_join_prepare``), ``fetcher.py`` (``_get_actions_per_node``), ``consumer.py``,
+``client.py`` (``coordinator_lookup``, ``get_random_node``).
 """
 
 from __future__ import annotations
 
 from protocols.consumer.clients import (
     Amount,
+    Asks,
     ClientProfile,
     CommitClock,
     Covers,
@@ -23,7 +25,7 @@ AIOKAFKA = ClientProfile(
     follows="0.14",
     works=Runs.IN_BACKGROUND,
     listener=Runs.IN_BACKGROUND,
-    asks_connected=False,
+    asks=Asks.ANY,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.CREATION,
     commits_epochs=False,

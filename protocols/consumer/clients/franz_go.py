@@ -1,7 +1,8 @@
 """franz-go: joins, heartbeats, fetches and commits in goroutines; a poll confirms the one before.
 
 Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.go`` (``loopCommit``,
-``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``), ``source.go``.
+``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``), ``source.go``,
+``client.go`` (``Client.broker``: each known broker in turn, in an order that is drawn).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from protocols.consumer.clients import (
     COMMIT,
     Amount,
+    Asks,
     ClientProfile,
     CommitClock,
     Contradiction,
@@ -28,7 +30,7 @@ FRANZ_GO = ClientProfile(
     follows="1.19",
     works=Runs.IN_BACKGROUND,
     listener=Runs.IN_BACKGROUND,
-    asks_connected=False,
+    asks=Asks.ANY,
     covers=Covers.EARLIER_POLLS,
     commit_clock=CommitClock.TICKS,
     repeats_commits=Repeats.NONE,

@@ -2,12 +2,13 @@
 
 Source: ``consumer/group.py`` (``__next__``, ``_poll_once``, ``DEFAULT_CONFIG``),
 ``consumer/fetcher.py`` (``fetch_records``), ``coordinator/consumer.py``
-(``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``).
+(``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``),
+``client_async.py`` (``least_loaded_node``).
 """
 
 from __future__ import annotations
 
-from protocols.consumer.clients import Amount, ClientProfile, CommitClock, Covers, Joins, Runs
+from protocols.consumer.clients import Amount, Asks, ClientProfile, CommitClock, Covers, Joins, Runs
 
 KAFKA_PYTHON = ClientProfile(
     name="kafka-python",
@@ -15,7 +16,7 @@ KAFKA_PYTHON = ClientProfile(
     follows="3.0",
     works=Runs.IN_POLL,
     listener=Runs.IN_POLL,
-    asks_connected=False,
+    asks=Asks.IDLE_FIRST,
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
     records_while_joining=False,

@@ -2,7 +2,9 @@
 
 Source: ``rdkafka_cgrp.c`` (``rd_kafka_cgrp_offset_commit_tmr_cb``, ``rd_kafka_cgrp_session_timeout_check``,
 ``rd_kafka_max_poll_interval_check_tmr_cb``), ``rdkafka_assignment.c`` (``serve_removals``),
-``rdkafka.c`` (``rd_kafka_consumer_close_q``), ``rdkafka_conf.c`` (ranges), ``CONFIGURATION.md``.
+``rdkafka.c`` (``rd_kafka_consumer_close_q``), ``rdkafka_broker.c`` (``rd_kafka_broker_weight_usable``: a
+fetch in flight counts only with ``fetch.wait.max.ms`` of a second or more), ``rdkafka_conf.c`` (ranges),
+``CONFIGURATION.md``.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from protocols.consumer.clients import (
     COMMIT,
     Amount,
+    Asks,
     ClientProfile,
     CommitClock,
     Contradiction,
@@ -31,7 +34,7 @@ LIBRDKAFKA = ClientProfile(
     follows="2.16",
     works=Runs.IN_BACKGROUND,
     listener=Runs.IN_POLL,
-    asks_connected=False,
+    asks=Asks.CONNECTED,
     covers=Covers.STORED,
     commit_clock=CommitClock.TICKS,
     repeats_commits=Repeats.NONE,

@@ -82,6 +82,15 @@ class Amount(enum.Enum):
     ALL = "all that have arrived"
 
 
+class Asks(enum.Enum):
+    """Which of the brokers that can be connected to is asked for the coordinator."""
+
+    CONNECTED_FIRST = "a connected one, if possible without a request in flight"
+    IDLE_FIRST = "one without a request in flight, if possible connected"
+    CONNECTED = "a connected one"
+    ANY = "any"
+
+
 class Busy(enum.Enum):
     """What may keep a client from sending heartbeats."""
 

@@ -28,7 +28,13 @@ from protocols.consumer.kip848.threads import (
     Unsubscribed,
     makes_last_calls,
 )
-from protocols.consumer.lookup import LOOKUP, Known, Unknown, back_off_lookup
+from protocols.consumer.lookup import (
+    LOOKUP,
+    Known,
+    Unknown,
+    back_off_lookup,
+    look_in_the_next_turn,
+)
 from protocols.consumer.offset_fetcher import on_response
 from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import (
@@ -179,12 +185,15 @@ def _acknowledge(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
 
 
 def _look_up(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Look the coordinator up, unless close() has finished its commit, or there is no group id."""
+    """Look the coordinator up, unless close() has finished its commit, or there is no group id.
+
+    Without a broker to ask, the request is kept (``NetworkClientDelegate.doSend``).
+    """
     if not isinstance(state.coordinator, Unknown) or makes_last_calls(state.app):
         return Step(state)
     if not consumer.group_id:
         return Step(state)
-    return look_up(state, consumer, now)
+    return look_up(state, consumer, now, look_in_the_next_turn)
 
 
 def _refresh(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
