@@ -160,15 +160,6 @@ def begin_interval(state: A, reader: Reader, now: int) -> Step[A]:
     return Step(replace(state, autocommit_us=due_us), (SetTimer(AUTO_COMMIT, due_us),))
 
 
-def next_tick(due_us: int, interval_us: int, now: int) -> int:
-    """Return when the next commit is due of a clock that ticks in fixed steps.
-
-    >>> next_tick(5_000, 5_000, 5_000), next_tick(5_000, 5_000, 16_000)
-    (10000, 20000)
-    """
-    return due_us + ((now - due_us) // interval_us + 1) * interval_us
-
-
 def first_error(response: OffsetCommitResponse) -> ErrorCode:
     """Return the first error in a response, which decides how the commit ends."""
     errors = (error for _, error in response.errors if error is not ErrorCode.NONE)

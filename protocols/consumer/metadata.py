@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from assignors.types import TopicPartition
-from protocols.consumer.reader import MS, Metadata, Reader, Reads, backoff_us
+from protocols.consumer.reader import MS, NEVER, Metadata, Reader, Reads, backoff_us, next_tick
 from protocols.machine import Send, SetTimer, Step
 from protocols.messages import (
     UNKNOWN_EPOCH,
@@ -28,8 +28,14 @@ def due_us(metadata: Metadata, reader: Reader) -> int:
     """Return when (us) the next request may be sent."""
     if metadata.wanted or metadata.fetched_us is None:
         return metadata.retry_us
-    age_limit = metadata.fetched_us + reader.settings.metadata_max_age_ms * MS
-    return max(metadata.retry_us, age_limit)
+    return max(metadata.retry_us, _next_refresh_us(metadata, metadata.fetched_us, reader))
+
+
+def _next_refresh_us(metadata: Metadata, fetched_us: int, reader: Reader) -> int:
+    """Return when (us) the next periodic request is due."""
+    if not reader.profile.refreshes_in_steps:
+        return fetched_us + reader.settings.metadata_max_age_ms * MS
+    return NEVER if metadata.step_us is None else metadata.step_us
 
 
 def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
@@ -46,11 +52,27 @@ def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     limit = now + reader.settings.request_timeout_ms * MS
     request = request_of(metadata)
     asking = replace(
-        metadata, in_flight=number, asked_broker=node, retry_us=limit, asked=metadata.watched
+        _stepped(metadata, reader, now),
+        in_flight=number,
+        asked_broker=node,
+        retry_us=limit,
+        asked=metadata.watched,
     )
     return Step(
         replace(reads, metadata=asking), (Send(node, request, number), SetTimer(METADATA, limit))
     )
+
+
+def _stepped(metadata: Metadata, reader: Reader, now: int) -> Metadata:
+    """Return the metadata of which an update is sent now, with its next step."""
+    interval_us = reader.settings.metadata_max_age_ms * MS
+    if not (reader.profile.refreshes_in_steps and interval_us):
+        return metadata
+    if metadata.step_us is None:
+        return replace(metadata, step_us=now + interval_us)
+    if now < metadata.step_us:
+        return metadata
+    return replace(metadata, step_us=next_tick(metadata.step_us, interval_us, now), is_step=True)
 
 
 def request_of(metadata: Metadata) -> MetadataRequest:
@@ -63,6 +85,14 @@ def request_of(metadata: Metadata) -> MetadataRequest:
 def covers_all(metadata: Metadata) -> bool:
     """Return whether the last request covered all topics that are watched now."""
     return metadata.asked == metadata.watched
+
+
+def request_now(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+    """Request an update without a back-off."""
+    if reads.metadata.in_flight is not None:
+        return Step(reads)
+    wanted = replace(reads.metadata, wanted=True, retry_us=now)
+    return refresh(replace(reads, metadata=wanted), reader, now)
 
 
 def request_update(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
@@ -82,7 +112,7 @@ def with_seen_topics(metadata: Metadata, reader: Reader, *, others: bool) -> Met
     If other topics match the client's pattern, metadata are requested again without a back-off; the
     response to a request in flight does not count (``Metadata.requestUpdateForNewTopics``).
     """
-    seen = replace(metadata, seen=metadata.version)
+    seen = replace(metadata, seen=metadata.version, step_seen=True)
     if not others or reader.matches is None or reader.profile.in_background:
         return seen
     if metadata.in_flight is not None:
@@ -123,6 +153,8 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         seen=before.seen,
         fetched_us=now,
         wanted=incomplete or outdated,
+        step_us=before.step_us,
+        step_seen=before.step_seen and not before.is_step,
         watched=before.watched,
         by_id=before.by_id,
         asked=before.asked,

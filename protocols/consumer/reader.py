@@ -100,6 +100,15 @@ class Metadata:
     wanted: bool = True
     """An update was requested before the age limit."""
 
+    step_us: int | None = None
+    """The next step of a client that refreshes in steps; None: it has not begun, or has no interval."""
+
+    is_step: bool = False
+    """Whether the request in flight is such a step."""
+
+    step_seen: bool = True
+    """Whether poll has applied the response to the last step."""
+
     watched: tuple[str, ...] | None = ()
     """The topics to request, by name or id; None: all."""
 
@@ -199,6 +208,15 @@ def _exponential(base_ms: int, limit_ms: int, attempt: int, jitter: float) -> in
         return limit_ms * MS
     spread = 0.8 + 0.4 * jitter
     return int(min(limit_ms, spread * base_ms * 2 ** min(attempt, 20)) * MS)
+
+
+def next_tick(due_us: int, interval_us: int, now: int) -> int:
+    """Return when (us) something is due next that repeats in fixed steps.
+
+    >>> next_tick(5_000, 5_000, 5_000), next_tick(5_000, 5_000, 16_000)
+    (10000, 20000)
+    """
+    return due_us + ((now - due_us) // interval_us + 1) * interval_us
 
 
 def turn_interval_us(settings: ConsumerSettings) -> int:

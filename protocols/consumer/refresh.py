@@ -44,6 +44,8 @@ def next_request(state: State, consumer: Reader) -> NextRequest | None:
     thread runs, because a turn of the poll loop moves it.
     """
     known, settings = state.metadata, consumer.settings
+    if consumer.profile.refreshes_in_steps:
+        return None
     if known.wanted or known.in_flight is not None or known.attempt:
         return None
     if not metadata.covers_all(known) or not known.brokers:

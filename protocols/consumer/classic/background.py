@@ -38,7 +38,7 @@ from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.clients import CommitClock, InRebalance, Runs
 from protocols.consumer.fetch_buffer import NO_PARTITIONS
 from protocols.consumer.lookup import Known, Unknown
-from protocols.consumer.reader import MS
+from protocols.consumer.reader import MS, next_tick
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, OffsetToCommit
@@ -282,7 +282,7 @@ class BackgroundClient:
         if not steady and profile.in_rebalance is InRebalance.WAITS:
             return Step(state)  # the commit of this tick follows when the member has joined
         if profile.commit_clock is CommitClock.TICKS:
-            due = committing.next_tick(state.autocommit_us, interval, now)
+            due = next_tick(state.autocommit_us, interval, now)
         elif steady:
             due = now + max(interval, MS)
         else:

@@ -17,6 +17,7 @@ from assignors.types import (
     Subscription,
     Topics,
 )
+from protocols.consumer import metadata
 from protocols.consumer.calls import ExceptionName, exception_name
 from protocols.consumer.classic import heartbeat, membership
 from protocols.consumer.classic.membership import (
@@ -41,7 +42,9 @@ from protocols.consumer.classic.state import (
     InFlight,
     Membership,
 )
+from protocols.consumer.clients import LeaderMetadata
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
+from protocols.consumer.requests import on_reads
 from protocols.facts import AssignmentWarning, AssignorFailed
 from protocols.machine import Report, Step
 from protocols.messages import (
@@ -139,21 +142,52 @@ def on_leader_elected(
 ) -> Step[ClientState]:
     """Act as leader: watch the topics of all members, run the assignor, send the result.
 
-    The leader first waits for metadata of topics that it does not know.
+    The leader first waits for metadata, by its profile (:class:`LeaderMetadata`).
     """
     wanted = frozenset(topic for member in response.members for topic in member.metadata.topics)
     state = membership.watch_topics(state, consumer, wanted)
-    known = state.metadata
-    unseen = [topic for topic in wanted if topic not in known.topics]
-    if unseen and state.future != AwaitingMetadata(response):
+    if state.future != AwaitingMetadata(response) and _awaits_metadata(state, consumer, wanted):
         waiting = replace(state, future=AwaitingMetadata(response))
-        return membership.request_metadata(waiting, consumer, now)
-    watched = wanted.union(state.subscribed)
-    snapshot = membership.snapshot(watched, known, consumer)
-    state = replace(state, future=Joining(), snapshot=snapshot, leader_snapshot=snapshot)
+        return _requested(waiting, consumer, now)
+    step = Step(_watching(replace(state, future=Joining()), consumer, wanted))
+    if consumer.profile.leader_metadata is LeaderMetadata.BESIDE:
+        step = step.then(lambda s: _requested(s, consumer, now))
     if response.skip_assignment:
-        return _send_sync(state, consumer, NOTHING_ASSIGNED, now)
-    return _assign(state, consumer, response, now)
+        return step.then(lambda s: _send_sync(s, consumer, NOTHING_ASSIGNED, now))
+    return step.then(lambda s: _assign(s, consumer, response, now))
+
+
+def _awaits_metadata(state: ClientState, consumer: Consumer, wanted: frozenset[str]) -> bool:
+    """Return whether the leader waits for new metadata before it assigns these topics."""
+    match consumer.profile.leader_metadata:
+        case LeaderMetadata.UNKNOWN:
+            return any(topic not in state.metadata.topics for topic in wanted)
+        case LeaderMetadata.FRESH:
+            return True
+        case LeaderMetadata.BESIDE:
+            return False
+
+
+def _requested(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    if consumer.profile.leader_metadata is LeaderMetadata.FRESH:
+        return on_reads(state, lambda reads: metadata.request_now(reads, consumer, now))
+    return membership.request_metadata(state, consumer, now)
+
+
+def _watching(state: ClientState, consumer: Consumer, wanted: frozenset[str]) -> ClientState:
+    """Return the state of a leader that will join again when the metadata of its assignment change.
+
+    A leader that assigns beside its request keeps the snapshot that it has: topics of other members
+    are not in it (kafka-python ``_perform_assignment``).
+    """
+    profile = consumer.profile
+    if profile.every_member_watches:
+        return state
+    if profile.leader_metadata is LeaderMetadata.BESIDE:
+        return replace(state, leader_snapshot=state.snapshot)
+    watched = wanted.union(state.subscribed)
+    snapshot = membership.snapshot(watched, state.metadata, consumer)
+    return replace(state, snapshot=snapshot, leader_snapshot=snapshot)
 
 
 def _assign(

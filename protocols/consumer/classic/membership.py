@@ -192,13 +192,35 @@ def note_new_metadata(state: ClientState, consumer: Consumer) -> ClientState:
         subscribed=subscribed,
         snapshot=snapshot(state.group_topics.union(subscribed), known, consumer),
     )
+    if consumer.profile.every_member_watches:
+        state = _watched(state, consumer, by_step=not known.step_seen)
     return rejoin_if_changed(state)
+
+
+def _watched(state: ClientState, consumer: Consumer, *, by_step: bool) -> ClientState:
+    """Compare new metadata with those known when this member last compared them.
+
+    Other partition counts are noticed in periodic metadata only (*by_step*), other topics in any: the
+    client requests a missing topic again until it exists.
+    """
+    found, before = snapshot(state.subscribed, state.metadata, consumer), state.own_snapshot
+    if before is not None and not by_step and _names(found) == _names(before):
+        return state
+    state = replace(state, own_snapshot=found)
+    if before in (None, found) or state.rejoin is not None:
+        return state
+    return request_rejoin(state, "metadata for subscribed topics have changed")
+
+
+def _names(found: Snapshot) -> list[str]:
+    return [name for name, _, _ in found]
 
 
 def change_subscription(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Apply a new subscription; the next poll joins with it."""
     state = watch_topics(state, consumer, state.group_topics)
-    state = replace(state, subscribed=metadata.subscribed_topics(consumer, state.metadata))
+    subscribed = metadata.subscribed_topics(consumer, state.metadata)
+    state = replace(state, subscribed=subscribed, own_snapshot=None)
     if state.rejoin is None and state.membership is Membership.UNJOINED:
         state = request_rejoin(state, "")
     return request_metadata(rejoin_if_changed(state), consumer, now)

@@ -153,6 +153,9 @@ class ClientState:
     leader_snapshot: Snapshot | None = None
     """On the leader: the snapshot of its last assignment."""
 
+    own_snapshot: Snapshot | None = None
+    """Where every member watches: what it last compared (``rkcg_subscribed_topics``)."""
+
     group_topics: frozenset[str] = frozenset()
     """On the leader: the topics of all members, which it watches."""
 

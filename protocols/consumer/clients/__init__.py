@@ -24,6 +24,7 @@ from protocols.consumer.clients.policies import (
     Covers,
     InRebalance,
     Joins,
+    LeaderMetadata,
     Repeats,
     RevokeCommit,
     Runs,
@@ -47,6 +48,7 @@ __all__ = [
     "Covers",
     "InRebalance",
     "Joins",
+    "LeaderMetadata",
     "Repeats",
     "RevokeCommit",
     "Runs",
@@ -97,6 +99,15 @@ class ClientProfile:
     wakes_for_group: bool = True
     """Whether the response to a heartbeat ends a wait of poll; else poll returns the next records first,
     and joins after the next fetch response or when a heartbeat or an automatic commit is due."""
+
+    leader_metadata: LeaderMetadata = LeaderMetadata.UNKNOWN
+    every_member_watches: bool = False
+    """Whether each member joins again when its own periodic metadata show other partitions; else only
+    the leader does, when any metadata do."""
+
+    refreshes_in_steps: bool = False
+    """Whether the interval of metadata counts in fixed steps from the first request, 0: never; else from
+    the last response."""
 
     only_forward: bool = False
     """Whether an automatic commit leaves out offsets that are not greater than the committed ones."""

@@ -2,13 +2,22 @@
 
 Source: ``consumer/group.py`` (``__next__``, ``_poll_once``, ``DEFAULT_CONFIG``),
 ``consumer/fetcher.py`` (``fetch_records``), ``coordinator/consumer.py``
-(``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``),
-``client_async.py`` (``least_loaded_node``).
+(``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``,
+``_perform_assignment``), ``client_async.py`` (``least_loaded_node``).
 """
 
 from __future__ import annotations
 
-from protocols.consumer.clients import Amount, Asks, ClientProfile, CommitClock, Covers, Joins, Runs
+from protocols.consumer.clients import (
+    Amount,
+    Asks,
+    ClientProfile,
+    CommitClock,
+    Covers,
+    Joins,
+    LeaderMetadata,
+    Runs,
+)
 
 KAFKA_PYTHON = ClientProfile(
     name="kafka-python",
@@ -20,6 +29,7 @@ KAFKA_PYTHON = ClientProfile(
     covers=Covers.RETURNED,
     commit_clock=CommitClock.ASSIGNMENT,
     records_while_joining=False,
+    leader_metadata=LeaderMetadata.BESIDE,
     wakes_for_group=False,
     calls_without_partitions=Joins.ALL,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},

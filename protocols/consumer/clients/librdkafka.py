@@ -1,7 +1,8 @@
 """librdkafka, as its Python, Go and .NET bindings use it: a rebalance callback is installed.
 
 Source: ``rdkafka_cgrp.c`` (``rd_kafka_cgrp_offset_commit_tmr_cb``, ``rd_kafka_cgrp_session_timeout_check``,
-``rd_kafka_max_poll_interval_check_tmr_cb``), ``rdkafka_assignment.c`` (``serve_removals``),
+``rd_kafka_max_poll_interval_check_tmr_cb``, ``rd_kafka_cgrp_handle_JoinGroup``,
+``rd_kafka_cgrp_metadata_update_check``), ``rdkafka_assignment.c`` (``serve_removals``),
 ``rdkafka.c`` (``rd_kafka_consumer_close_q``), ``rdkafka_broker.c`` (``rd_kafka_broker_weight_usable``: a
 fetch in flight counts only with ``fetch.wait.max.ms`` of a second or more), ``rdkafka_conf.c`` (ranges),
 ``CONFIGURATION.md``.
@@ -19,6 +20,7 @@ from protocols.consumer.clients import (
     Covers,
     InRebalance,
     Joins,
+    LeaderMetadata,
     Repeats,
     RevokeCommit,
     Runs,
@@ -41,6 +43,9 @@ LIBRDKAFKA = ClientProfile(
     in_rebalance=InRebalance.SENT,
     commits_within="session.timeout.ms",
     revoke_commit=RevokeCommit.REMOVED,
+    leader_metadata=LeaderMetadata.FRESH,
+    every_member_watches=True,
+    refreshes_in_steps=True,
     only_forward=True,
     queue=100_000,
     session_end=SessionEnd.DROP_OUT,

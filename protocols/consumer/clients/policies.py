@@ -73,6 +73,14 @@ class Joins(enum.Enum):
     ALL = "all"
 
 
+class LeaderMetadata(enum.Enum):
+    """What the leader of a group does about its metadata before it assigns partitions."""
+
+    UNKNOWN = "it waits for topics that it does not know"
+    FRESH = "it requests them and waits for the response"
+    BESIDE = "it requests them and assigns those partitions that it knows already"
+
+
 class Amount(enum.Enum):
     """How many records a call of the application hands out."""
 

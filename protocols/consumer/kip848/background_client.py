@@ -24,7 +24,6 @@ from protocols.consumer.committing import (
     GivenOffsets,
     begin_interval,
     given_offsets,
-    next_tick,
 )
 from protocols.consumer.kip848 import (
     application,
@@ -39,7 +38,7 @@ from protocols.consumer.kip848.member import MemberState, Reconciling
 from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commit
 from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
-from protocols.consumer.reader import MS
+from protocols.consumer.reader import MS, next_tick
 from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step

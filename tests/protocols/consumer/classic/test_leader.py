@@ -17,6 +17,9 @@ from assignors.types import (
     Topics,
 )
 from protocols.consumer.calls import Failed
+from protocols.consumer.classic.background import BackgroundClient
+from protocols.consumer.classic.machine import Client
+from protocols.consumer.clients import profile_of
 from protocols.facts import AssignmentWarning, AssignorFailed
 from protocols.messages import (
     JoinGroupRequest,
@@ -25,6 +28,7 @@ from protocols.messages import (
     SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import MEMBER, ClientDriver, parts
 
@@ -280,3 +284,48 @@ def test_a_leader_reset_while_poll_waits_joins_again_at_once():
     driver.learn(ErrorCode.UNKNOWN_MEMBER_ID)
 
     assert "" == driver.one(JoinGroupRequest).member_id
+
+
+def led(name: str, *topics: str) -> ClientDriver:
+    """Return a leader by its client, which knows one partition of t; another member wants *topics*.
+
+    Meanwhile t has got two more partitions.
+    """
+    driver = ClientDriver(enable_auto_commit=False, topics={"t": 1})
+    consumer = replace(driver.client.consumer, profile=profile_of(name))
+    in_background = consumer.profile.in_background
+    driver.client = BackgroundClient(consumer, 500) if in_background else Client(consumer)  # type: ignore[assignment]
+    driver.look_up()
+    driver.advance(1_000)
+    driver.poll()
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    driver.topics = {"t": 3, "u": 1}
+    driver.history.clear()
+    others = {OTHER: Subscription(topics=topics)} if topics else {}
+    driver.joined(1, members={MEMBER: mine, **others}, member=MEMBER)
+    driver.poll_until(SyncGroupRequest)
+    return driver
+
+
+@pytest.mark.parametrize(
+    ("name", "requests", "partitions"),
+    [("java", 0, 1), ("aiokafka", 0, 1), ("librdkafka", 1, 3), ("kafka-python", 1, 1)],
+)
+def test_what_a_leader_does_about_its_metadata(name: str, requests: int, partitions: int):
+    """The leader of librdkafka awaits new ones, that of kafka-python requests them beside."""
+    driver = led(name)
+    given = dict(driver.one(SyncGroupRequest).assignments)[MEMBER]
+
+    assert partitions == len(given)
+    assert requests == len(driver.ever(MetadataRequest))
+
+
+def test_a_leader_that_awaits_nothing_joins_again_for_a_topic_of_another_member():
+    """kafka-python assigns what it knows, and the requested metadata show the rest."""
+    driver = led("kafka-python", "u")
+    given = dict(driver.one(SyncGroupRequest).assignments)
+    driver.answer(SyncGroupRequest, SyncGroupResponse(assignment=given[MEMBER]))
+    driver.poll_until(JoinGroupRequest)
+
+    assert not any(tp.topic == "u" for tps in given.values() for tp in tps)
+    assert "cached metadata has changed" == driver.one(JoinGroupRequest).reason
