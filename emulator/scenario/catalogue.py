@@ -82,13 +82,14 @@ def search(
 ) -> list[Entry]:
     """Return the scenarios whose text has all *words*, by family and name.
 
-    The text is the name, the family and the whole file: descriptions, verbs and settings. A word for a
-    symptom, or an error of Kafka, finds the scenarios that show it, too. Raise ScenarioError, with the closest
-    name, if there is none.
+    The text is the name, the family and the whole file: descriptions, verbs and settings. Spaces and
+    hyphens separate words. A word for a symptom, or an error of Kafka, finds the scenarios that show it, too.
+    Raise ScenarioError, with the closest name, if there is none.
     """
+    parts = " ".join(words).replace("-", " ").split()
     texts = {name: f"{name} {family_of(name)}\n{read(name)}" for name in names()}
     entries = [
-        entry(name) for name, text in texts.items() if all(is_about(text, word) for word in words)
+        entry(name) for name, text in texts.items() if all(is_about(text, part) for part in parts)
     ]
     found = [
         each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import NamedTuple, Self
 
@@ -212,6 +213,13 @@ def named_twice(paths_and_names: Iterable[tuple[str, str]], what: str) -> Iterat
         if name in seen:
             yield Problem(path, f"{what} named twice; names must differ", name)
         seen.add(name)
+
+
+def repeated_in(path: str, names: Sequence[str], what: str) -> Iterator[Problem]:
+    """Yield a problem, with the whole list, for each name that is in a list more than once."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield Problem(path, f'"{name}": {what} named twice; names must differ', names)
 
 
 def taken_names(

@@ -9,7 +9,14 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby
 
 from emulator.scenario import short_forms
-from emulator.scenario.checks.cluster import Names, named_twice, taken_names, unknown, unknown_in
+from emulator.scenario.checks.cluster import (
+    Names,
+    named_twice,
+    repeated_in,
+    taken_names,
+    unknown,
+    unknown_in,
+)
 from emulator.scenario.model import (
     AddPartitions,
     After,
@@ -80,7 +87,7 @@ def _target_problems(fault: Fault, names: Names) -> Iterator[Problem]:
             yield from _brokers_problems(path, fault, names)
         case DrainNode(members=members):
             yield from unknown_in(path, members, names.member, "member")
-            yield from named_twice(((path, member) for member in members), "member")
+            yield from repeated_in(path, members, "member")
             yield from _pod_problems(fault, names)
         case SlowStore(store=store) | StopStore(store=store) | RestoreStore(store=store):
             if all(group.offsets != store for group in names.group.values()):
@@ -119,7 +126,7 @@ def _cut_problems(path: str, parties: tuple[str, str], names: Names) -> Iterator
 def _brokers_problems(path: str, act: RollingBrokerRestart, names: Names) -> Iterator[Problem]:
     brokers = () if isinstance(act.brokers, str) else act.brokers
     yield from unknown_in(path, brokers, _only_brokers(names), "broker")
-    yield from named_twice(((path, broker) for broker in brokers), "broker")
+    yield from repeated_in(path, brokers, "broker")
 
 
 def _only_brokers(names: Names) -> list[str]:
@@ -163,7 +170,7 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
         case Subscribe(group=group) if group in names.group:
             yield from _order_problems(fault, names.group[group])
             yield from unknown_in(_path(fault, "topics"), fault.topics, names.topic, "topic")
-            yield from named_twice(((_path(fault, "topics"), t) for t in fault.topics), "topic")
+            yield from repeated_in(_path(fault, "topics"), fault.topics, "topic")
         case Start(member=member) if member in names.member:
             yield from _start_problems(fault, names.member[member], scenario)
 
@@ -222,7 +229,7 @@ def _order_problems(fault: RollingRestart | Subscribe, group: Group) -> Iterator
     members = [member.name for member in group.members]
     order = () if isinstance(fault.order, str) else fault.order
     yield from unknown_in(path, order, members, "member")
-    yield from named_twice(((path, name) for name in order), "member")
+    yield from repeated_in(path, order, "member")
 
 
 def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emulator.scenario.checks.cluster import named_twice, unknown, unknown_in
+from emulator.scenario.checks.cluster import named_twice, repeated_in, unknown, unknown_in
 from emulator.scenario.deploys import ever_running
 from emulator.scenario.kafka_settings import (
     REFUSED_WITH,
@@ -149,7 +149,7 @@ def _wanted(
     if topics and pattern is not None:
         yield Problem(path, 'has both "topics" and "pattern"; use one of them')
     yield from unknown_in(f"{path}.topics", topics, known, "topic")
-    yield from named_twice(((f"{path}.topics", topic) for topic in topics), "topic")
+    yield from repeated_in(f"{path}.topics", topics, "topic")
     if pattern is not None:
         yield from pattern_problems(f"{path}.pattern", pattern, group, known)
 

@@ -75,8 +75,8 @@ def translate(pairs: Mapping[str, object], found: ClientFile, path: str) -> dict
     if f"{LISTENER}concurrency" in values:
         count = values[f"{LISTENER}concurrency"]
         found.notes.append(
-            f"concurrency {count} means {count} members for each process; the scenario's members "
-            "are consumers"
+            f"{LISTENER}concurrency={count}: write threads = {count} for the group, whose members are the "
+            "consumers of all processes"
         )
     found.group_id = str(values.get(f"{CONSUMER}{GROUP_ID}", ""))
     found.ignored += sorted(key for key in values if not _has_part(key))

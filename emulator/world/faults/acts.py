@@ -129,12 +129,14 @@ class Faults:
         self._ends(fault, began)
 
     def _begins(self, fault: model.Fault) -> int:
-        began = self._began(fault.id, fault.verb, target_of(fault), None)
+        began = self._began(fault.id, fault.verb, target_of(fault, self._run.scenario), None)
         self._signals[fault.id, "begins"].succeed()
         return began
 
     def _ends(self, fault: model.Fault, began: int) -> None:
-        ended = events.FaultEnded(fault=fault.id, verb=fault.verb, target=target_of(fault))
+        ended = events.FaultEnded(
+            fault=fault.id, verb=fault.verb, target=target_of(fault, self._run.scenario)
+        )
         self._run.recorder.write(ended, began)
         self._signals[fault.id, "ends"].succeed()
 
@@ -151,7 +153,7 @@ class Faults:
                 missed = events.FaultMissed(
                     fault=fault.id,
                     verb=fault.verb,
-                    target=target_of(fault),
+                    target=target_of(fault, self._run.scenario),
                     why=self._idle.get(fault.id)
                     or str(chosen or why_not_reached(fault.when, consumers)),
                     needless=fault.id in self._idle and isinstance(fault, model.Start),

@@ -231,7 +231,7 @@ class OffsetScripts:
         refused = ActRefused(
             fault=act.id,
             verb=act.verb,
-            target=target_of(act),
+            target=target_of(act, self._run.scenario),
             group=act.group,
             error=refusal.error,
             why=refusal.why or MEANINGS.get(refusal.error, ""),

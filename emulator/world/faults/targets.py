@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from emulator.scenario import model
 from emulator.scenario.deploys import Deploy
-from emulator.scenario.resolution import COORDINATOR_OF, broker_number
+from emulator.scenario.resolution import (
+    COORDINATOR_OF,
+    broker_names,
+    broker_number,
+    consumer_settings,
+)
 from emulator.scenario.units import format_duration
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.consumer.consumers import Consumers, Replica
@@ -15,9 +20,11 @@ from emulator.world.triggers import STEPS_OF
 from emulator.world.world import World
 
 
-def target_of(fault: model.Fault) -> str:
+def target_of(fault: model.Fault, scenario: model.Scenario) -> str:
     """Return the target of a fault as text."""
     match fault:
+        case model.ZoneOutage():
+            return f"{fault.rack} ({', '.join(_of_rack(fault.rack, scenario))})"
         case model.Cut(parties=(one, other)):
             return f"{one} and {other}"
         case model.LoseMessage(message=m) | model.DelayMessage(message=m):
@@ -28,7 +35,6 @@ def target_of(fault: model.Fault) -> str:
             | model.StopBroker(broker=target)
             | model.SlowDisk(broker=target)
             | model.FillDisk(broker=target)
-            | model.ZoneOutage(rack=target)
             | model.SlowStore(store=target)
             | model.StopStore(store=target)
             | model.RestoreStore(store=target)
@@ -57,6 +63,15 @@ def target_of(fault: model.Fault) -> str:
             return offsets_of(fault, target)
         case _:
             return fault.member
+
+
+def _of_rack(rack: str, scenario: model.Scenario) -> Iterator[str]:
+    """Yield the brokers of a rack, and the members whose ``client.rack`` it is."""
+    brokers = zip(broker_names(scenario.cluster), scenario.cluster.racks, strict=True)
+    yield from (name for name, its_rack in brokers if its_rack == rack)
+    for group in scenario.group:
+        settings = ((member.name, consumer_settings(group, member)) for member in group.members)
+        yield from (name for name, its in settings if its.client_rack == rack)
 
 
 def _new_settings(act: Deploy) -> str:

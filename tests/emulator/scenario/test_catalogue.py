@@ -110,6 +110,10 @@ def test_every_scenario_has_one_family():
     ("words", "family", "protocol", "expected"),
     [
         (["POISON", "skipped"], None, None, ["record-skipped", "spring-kept-commits"]),
+        (["poison spring"], None, None, ["c4-retries-block-the-poll-loop", "spring-kept-commits"]),
+        (["blue green"], None, None, ["a6-new-group-id"]),
+        (["Blue-Green"], None, None, ["a6-new-group-id"]),
+        (["kept-spring container"], None, None, ["spring-kept-commits"]),
         (["migrations", "canary"], None, None, ["migration-no-way-back"]),
         (["eager", "KIP848"], families.Family.DEPLOYS, "consumer", ["rolling-restart-kip848"]),
         ([], families.Family.UNDISTURBED, "classic", ["quiet"]),

@@ -68,6 +68,9 @@ def test_an_outage_of_a_rack_kills_its_brokers_and_members_until_it_ends():
 
     down = [e.what.broker for e in run.events if isinstance(e.what, ev.BrokerDown)]
     assert down == [2]
+    [began] = [e.what for e in run.events if isinstance(e.what, ev.FaultBegan)]
+    assert began.target == "b (broker-2, g-1, g-2)"
+    assert "zone_outage-1" in {row["fault"] for row in run.metrics.listings["takeovers"]}
     assert stops(run) == [("g-1", "crashed", 30), ("g-2", "crashed", 30)]
     assert starts(run) == [("g-1", 70), ("g-2", 70)]
     assert run.digest == emulator.run(outage, mode="exact", keep_events=False).digest
