@@ -38,6 +38,11 @@ def target_of(fault: model.Fault, scenario: model.Scenario) -> str:
             | model.SlowStore(store=target)
             | model.StopStore(store=target)
             | model.RestoreStore(store=target)
+            | model.AddPartitions(topic=target)
+            | model.CreateTopic(topic=target)
+            | model.DeleteTopic(topic=target)
+            | model.DeleteGroup(group=target)
+            | model.MoveCoordinator(group=target)
         ):
             return target
         case model.RollingBrokerRestart(brokers=target) | model.DrainNode(members=target):
@@ -46,14 +51,6 @@ def target_of(fault: model.Fault, scenario: model.Scenario) -> str:
             return target + _new_settings(fault)
         case model.Subscribe():
             return f"{fault.group} ({', '.join(fault.topics)})"
-        case (
-            model.AddPartitions(topic=target)
-            | model.CreateTopic(topic=target)
-            | model.DeleteTopic(topic=target)
-            | model.DeleteGroup(group=target)
-            | model.MoveCoordinator(group=target)
-        ):
-            return target
         case (
             model.DeleteOffsets(group=target)
             | model.ResetOffsets(group=target)

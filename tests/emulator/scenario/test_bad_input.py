@@ -177,10 +177,7 @@ def fault(lines: str) -> tuple[str, str]:
     ("change", "said"),
     [
         (("members = 3", 'members = ["a", "a"]'), 'members = "a": member named twice'),
-        (
-            ('["orders"]', '["orders", "orders"]'),
-            'topics = ["orders", "orders"]: "orders": topic named twice',
-        ),
+        (('["orders"]', '["orders", "orders"]'), '"orders"]: "orders": topic named twice'),
         (('["orders"]', '["order"]'), 'topics = ["order"]: no such topic; did you mean "orders"?'),
         (
             ('["orders"]', '["orders", "order"]'),
