@@ -18,7 +18,7 @@ from protocols.consumer.classic.state import (
 )
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.positions import Phase
-from protocols.consumer.reader import MS, backoff_us
+from protocols.consumer.reader import MS, Reads, backoff_us
 from protocols.consumer.requests import on_reads
 from protocols.machine import Return, SetTimer, Step
 from protocols.messages import OffsetFetchRequest, OffsetFetchResponse
@@ -50,18 +50,28 @@ def _initialise(state: ClientState, consumer: Consumer, now: int) -> Step[Client
         lambda s: on_reads(s, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
     )
     again = _next_try_us(step.state, consumer, now)
+    step = step.then(lambda s: on_reads(s, _end_of_turn))
     return step if again is None else step.also(SetTimer(RETRY, again))
+
+
+def _end_of_turn(reads: Reads) -> Step[Reads]:
+    """Let the next turn validate the committed offsets that became positions in this one."""
+    return Step(reads if reads.taken_us is None else replace(reads, taken_us=None))
 
 
 def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None:
     """Return when (us) the next request about positions may be sent, if one has to wait.
 
-    A validation that became due in this turn waits at most ``retry.backoff.ms``.
+    The next turn follows at once behind the one that took committed offsets: their response has woken
+    the network client, whose next wait therefore ends as it begins
+    (``ConsumerNetworkClient.firePendingCompletedRequests``).
     """
     waits = [consumer.positions.next_due_us(now)]
     if waiting_for_committed(consumer):
         waits.append(state.offsets_retry_us)
     if consumer.positions.due(Phase.VALIDATING, now):
+        if state.reads.taken_us == now:
+            return now
         waits.append(now + consumer.settings.retry_backoff_ms * MS)
     return min((wait for wait in waits if wait is not None and wait > now), default=None)
 

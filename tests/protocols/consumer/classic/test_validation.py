@@ -52,28 +52,15 @@ def test_a_committed_offset_with_an_epoch_is_validated_first():
     assert [(5, "committed", "")] == sources(driver)
 
 
-def test_it_is_asked_about_in_the_turn_after_it_was_set():
-    """Poll waits for the network in between, at most rho while a position is missing."""
+def test_it_is_asked_about_in_the_next_turn_which_follows_at_once():
+    """The response to OffsetFetch has woken the network client: poll does not wait in between."""
     driver = starting(0)
-    assert [] == driver.pending(ASK)
-    driver.advance(99)
+    taken_us = driver.now_us
     assert [] == driver.pending(ASK)
 
     driver.advance(1)
-    assert 1 == len(driver.pending(ASK))
-
-
-def test_whatever_arrives_ends_that_wait():
-    """Here a heartbeat's answer."""
-    driver = driven(heartbeat_interval_ms=50)
-    driver.join(0)
-    driver.poll(100_000)
-    driver.advance_until(HeartbeatRequest)
-    driver.fetched({0: 5}, epoch=0)
-    driver.advance(1)
-    driver.answer(HeartbeatRequest, HeartbeatResponse())
-
-    assert 1 == len(driver.pending(ASK))
+    (sent,) = driver.pending(ASK)
+    assert taken_us == sent.at_us
 
 
 def test_a_committed_offset_without_an_epoch_is_read_at_once():
