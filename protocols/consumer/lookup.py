@@ -41,6 +41,8 @@ class Unknown:
     """The broker that it was sent to."""
 
     retry_us: int = 0
+    pauses: int = 0
+    """The number of back-offs in the call that waits for the coordinator: the next one is longer."""
 
 
 NEVER_LOOKED_UP = Unknown()
@@ -104,8 +106,9 @@ def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int)
 
 def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:
     """Retry the lookup after the back-off."""
-    retry = now + backoff_us(reader, "lookup", unknown.attempt, now)
-    return Step(Unknown(unknown.attempt + 1, retry_us=retry), (SetTimer(LOOKUP, retry),))
+    retry = now + backoff_us(reader, "lookup", unknown.pauses, now)
+    failed = Unknown(unknown.attempt + 1, retry_us=retry, pauses=unknown.pauses + 1)
+    return Step(failed, (SetTimer(LOOKUP, retry),))
 
 
 def look_in_the_next_turn(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:

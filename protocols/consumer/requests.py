@@ -110,6 +110,17 @@ def look_up(
     return Step(replace(after, coordinator=step.state), step.effects)
 
 
+def begin_call(state: A) -> A:
+    """Let a call of the application look the coordinator up at once, and pause briefly at first.
+
+    A back-off ends with the call that it began in (``AbstractCoordinator.ensureCoordinatorReady``).
+    """
+    unknown = state.coordinator
+    if not isinstance(unknown, Unknown) or not (unknown.retry_us or unknown.pauses):
+        return state
+    return replace(state, coordinator=replace(unknown, retry_us=0, pauses=0))
+
+
 def send(state: A, message: Message, flight: RequestInFlight) -> Step[A]:
     """Send a request to the coordinator and record it as in flight."""
     number, reads = state.reads.numbered()

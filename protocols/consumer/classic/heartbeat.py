@@ -323,26 +323,29 @@ def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
     assert isinstance(unknown, Unknown)
     if unknown.lookup is None:
         return look_up(state, consumer, now)
-    forgotten = Unknown(unknown.attempt + 1, retry_us=unknown.retry_us)
+    forgotten = replace(unknown, attempt=unknown.attempt + 1, lookup=None, asked_broker=None)
     return Step(replace(state, coordinator=forgotten))
 
 
 def on_coordinator_found(
     state: ClientState,
     consumer: Consumer,
+    number: int,
     response: FindCoordinatorResponse,
     now: int,
 ) -> Step[ClientState]:
-    """Handle the response to a lookup, also to a dropped one.
+    """Handle the response to a lookup; a dropped one counts if it finds the coordinator.
 
     A coordinator whose reconnect back-off has not ended remains unknown.
     """
-    if not isinstance(state.coordinator, Unknown):
+    unknown = state.coordinator
+    if not isinstance(unknown, Unknown):
         return Step(state)
     broken = state.reconnect
     unavailable = broken.broker == response.node_id and now < broken.ready_us
     if response.error is not ErrorCode.NONE or unavailable:
-        return on_lookup_failed(state, consumer, now)
+        is_awaited = number == unknown.lookup
+        return on_lookup_failed(state, consumer, now) if is_awaited else Step(state)
     known = replace(_renew_session(state, consumer, now), coordinator=Known(response.node_id))
     return send_pending(known, consumer, now).also(CancelTimer(LOOKUP))
 

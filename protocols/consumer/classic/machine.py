@@ -13,7 +13,15 @@ from collections.abc import Mapping
 from assignors.types import TopicPartition
 from protocols.consumer import committing
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
-from protocols.consumer.classic import application, duties, heartbeat, membership, rejoin, thread
+from protocols.consumer.classic import (
+    application,
+    duties,
+    heartbeat,
+    membership,
+    positions,
+    rejoin,
+    thread,
+)
 from protocols.consumer.classic.async_commits import due_at_poll
 from protocols.consumer.classic.calm import (
     POLL,
@@ -28,7 +36,7 @@ from protocols.consumer.classic.responses import pump, respond
 from protocols.consumer.classic.state import ClientState
 from protocols.consumer.classic.thread import ApplicationThread
 from protocols.consumer.reader import NEVER
-from protocols.consumer.requests import Renumbered, renewed
+from protocols.consumer.requests import Renumbered, begin_call, renewed
 from protocols.machine import Call, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
@@ -42,13 +50,15 @@ class Client(ApplicationThread):
     def poll(self, now: int, timeout_us: int) -> Step[ClientState]:
         """Poll; the step contains ``Return(records)``, or the machine waits and returns later."""
         self._poll_until = now + timeout_us
-        self.state = due_at_poll(self.state, self.consumer, now)
+        state = due_at_poll(self.state, self.consumer, now)
+        self.state = positions.begin_poll(begin_call(state))
         return Step(self.state, self._turn(now))
 
     def commit_sync(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""
         wanted = committing.given_offsets(self.consumer, offsets)
-        return self._call(application.commit_sync(self.state, self.consumer, wanted, now), now)
+        state = begin_call(self.state)
+        return self._call(application.commit_sync(state, self.consumer, wanted, now), now)
 
     def commit_async(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
@@ -63,7 +73,8 @@ class Client(ApplicationThread):
         for _, response in self._arrived:
             self.consumer.fetcher.arrived(response)
         self._arrived = []
-        step = application.begin_close(self.state, self.consumer, timeout_us, operation, now)
+        state = begin_call(self.state)
+        step = application.begin_close(state, self.consumer, timeout_us, operation, now)
         return self._call(step, now)
 
     def _call(self, step: Step[ClientState], now: int) -> Step[ClientState]:

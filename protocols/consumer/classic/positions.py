@@ -26,6 +26,16 @@ from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 
+def begin_poll(state: ClientState) -> ClientState:
+    """Let a poll that begins now send OffsetFetch at once: a back-off ends with its poll.
+
+    Source: ``ConsumerCoordinator.fetchCommittedOffsets``.
+    """
+    if not (state.offsets_attempt or state.offsets_retry_us):
+        return state
+    return replace(state, offsets_attempt=0, offsets_retry_us=0)
+
+
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Request the validations, committed offsets and resets that positions need."""
     step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))

@@ -76,7 +76,7 @@ def respond(
             has_news = step.state.metadata.version != state.metadata.version
             return step.then(lambda s: _resume_election(s, consumer, now)) if has_news else step
         case FindCoordinatorResponse():
-            return heartbeat.on_coordinator_found(state, consumer, body, now)
+            return heartbeat.on_coordinator_found(state, consumer, number, body, now)
         case FetchResponse():
             return on_fetch_failed(state, consumer, consumer.fetcher.arrived(body), now)
         case _:

@@ -51,6 +51,34 @@ def test_failed_lookups_back_off_exponentially_up_to_the_maximum():
     assert [100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000] == pauses
 
 
+def test_a_pause_ends_with_the_poll_that_it_began_in():
+    """The next poll asks at once, and its pauses begin with the shortest one again."""
+    driver = ClientDriver()
+    driver.coordinator = None
+    for _ in range(5):
+        driver.poll(250)
+        driver.advance(250)
+
+    assert [0, 100, 250, 350, 500, 600, 750, 850] == driver.times_ms(FindCoordinatorRequest)[:8]
+
+
+def test_so_does_a_pause_of_commit_sync():
+    """Its own begin with the shortest one; a poll before it has paused longer and longer."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable()
+    driver.hand({0: 5})
+    driver.coordinator = None
+    driver.disconnect()
+    driver.poll(1_000)
+    driver.advance(1_000)
+    before = len(driver.ever(FindCoordinatorRequest))
+    driver.commit_sync()
+    driver.advance(350)
+    first, *later = driver.times_ms(FindCoordinatorRequest)[before:]
+
+    assert [100, 300] == [round(at - first) for at in later]
+
+
 def test_jitter_spreads_a_pause_by_a_fifth():
     """A back-off is drawn between 0.8 and 1.2 times its middle."""
     pauses = []

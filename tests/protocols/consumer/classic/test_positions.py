@@ -114,6 +114,21 @@ def test_a_retriable_error_is_retried_with_growing_pauses(error):
         assert [100, 200, 400] == pauses
 
 
+def test_the_next_poll_asks_again_at_once_and_pauses_briefly_again():
+    """A pause ends with the poll that it began in."""
+    driver = assigned()
+    for _ in range(2):
+        driver.fetched(error=E.COORDINATOR_LOAD_IN_PROGRESS)
+        driver.advance_until(OffsetFetchRequest)
+    driver.fetched(error=E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert [] == driver.pending(OffsetFetchRequest)
+
+    driver.poll(1_000)
+    assert 1 == len(driver.pending(OffsetFetchRequest))
+    driver.fetched(error=E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert 100 == round(driver.advance_until(OffsetFetchRequest))
+
+
 @pytest.mark.parametrize("error", MOVE)
 def test_a_moved_coordinator_is_looked_up(error):
     """The answer makes it unknown."""

@@ -11,8 +11,6 @@ from protocols.machine import Return, Send
 from protocols.messages import (
     EpochStart,
     EpochToCheck,
-    HeartbeatRequest,
-    HeartbeatResponse,
     ListOffsetsRequest,
     MetadataRequest,
     OffsetCommitRequest,
