@@ -25,6 +25,7 @@ from protocols.consumer.classic import (
     thread,
 )
 from protocols.consumer.classic.duties import without_subscription
+from protocols.consumer.classic.next_join import NEXT_JOIN
 from protocols.consumer.classic.phases import (
     Calling,
     CommittingSync,
@@ -166,7 +167,7 @@ class BackgroundClient:
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """Handle the end of a timer."""
-        if timer in (POLL, membership.RETRY, committing.AUTO_COMMIT):
+        if timer in (POLL, membership.RETRY, NEXT_JOIN, committing.AUTO_COMMIT):
             return self._took(Step(self.state), now)
         if not thread.is_awaited(self.state, timer, now):
             return Step(self.state, self._become(thread.rearmed(self.state, timer)))
@@ -238,11 +239,8 @@ class BackgroundClient:
     def _may_join(self, state: ClientState) -> bool:
         """Return whether the join can go on now: it may have to wait for a poll.
 
-        Callbacks may run only there, and a member that left because the application did not poll
-        joins again only when it does. A callback that threw is called again in the next poll.
+        Callbacks may run only there. A callback that threw is called again in the next poll.
         """
-        if self._poll_until is None and state.membership is Membership.UNJOINED:
-            return False
         if self._thrown is not None and isinstance(state.future, Synced):
             return False
         if not self._polls_listener or self._poll_until is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from protocols.consumer.calls import ExceptionName, Failed
+from protocols.consumer.classic import next_join
 from protocols.consumer.classic.membership import ask, forget_coordinator, request_rejoin, reset_by
 from protocols.consumer.classic.phases import (
     CommittingSync,
@@ -220,10 +221,10 @@ def _side_effects(
         return Step(_fenced(state, flight))
     if _moved_on(state, flight):
         return Step(state)
-    if error is ErrorCode.ILLEGAL_GENERATION:
-        return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=True)
-    if error is ErrorCode.UNKNOWN_MEMBER_ID:
-        return reset_by(state, error.name, "OFFSET_COMMIT", keep_member_id=False)
+    if error in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):
+        keep = error in consumer.profile.keeps_id_after
+        lost = next_join.lost(state, consumer)
+        return reset_by(lost, error.name, "OFFSET_COMMIT", keep_member_id=keep)
     return Step(state)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from assignors.types import RebalanceProtocol
 from protocols.consumer.calls import CloseOperation, ExceptionName, Failed
+from protocols.consumer.classic import next_join
 from protocols.consumer.classic.async_commits import end_pending, send_pending
 from protocols.consumer.classic.membership import (
     LEFT_BY_ITSELF,
@@ -20,6 +21,7 @@ from protocols.consumer.classic.membership import (
     reset,
     reset_by,
 )
+from protocols.consumer.classic.next_join import poll_deadline_us
 from protocols.consumer.classic.state import (
     Api,
     Beat,
@@ -92,13 +94,6 @@ def last_tick(beat: Beat, consumer: Consumer, now: int) -> int:
     """Return the thread's last turn at or before ``now``."""
     interval_us = turn_interval_us(consumer.settings)
     return beat.phase_us + (now - beat.phase_us) // interval_us * interval_us
-
-
-def poll_deadline_us(consumer: Consumer) -> int:
-    """Return when ``max.poll.interval.ms`` after the last poll will have passed."""
-    if not consumer.profile.limits_poll_interval:
-        return NEVER
-    return consumer.clock.polled_us + consumer.settings.max_poll_interval_ms * MS
 
 
 def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
@@ -229,8 +224,8 @@ def _on_removed(
         if now < notices_us:
             unnoticed = replace(state, beat=replace(beat, notices_us=notices_us))
             return Step(_session_reset(unnoticed, consumer, now))
-    keep = error is ErrorCode.ILLEGAL_GENERATION
-    step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=keep)
+    keep = error in consumer.profile.keeps_id_after
+    step = reset_by(next_join.lost(state, consumer), error.name, "HEARTBEAT", keep_member_id=keep)
     return step.then(lambda s: on_failure(s, consumer, now))
 
 

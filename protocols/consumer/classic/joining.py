@@ -19,7 +19,7 @@ from assignors.types import (
 )
 from protocols.consumer import metadata
 from protocols.consumer.calls import ExceptionName, exception_name
-from protocols.consumer.classic import heartbeat, membership
+from protocols.consumer.classic import heartbeat, membership, next_join
 from protocols.consumer.classic.membership import (
     ask,
     forget_coordinator,
@@ -307,8 +307,9 @@ def on_sync_response(
             failed = _fail(state, exception_name(error), Reaction.AT_ONCE, error)
             if not current:
                 return Step(failed)
-            keep = error is ErrorCode.ILLEGAL_GENERATION
-            return reset_by(failed, error.name, "SYNC_GROUP", keep_member_id=keep)
+            keep = error in consumer.profile.keeps_id_after
+            lost = next_join.lost(failed, consumer)
+            return reset_by(lost, error.name, "SYNC_GROUP", keep_member_id=keep)
     if error in LOSES_COORDINATOR:
         return _coordinator_gone(state, consumer, error, "SyncGroup", now)
     exception = exception_name(error) if error in _FATAL else ExceptionName.KAFKA

@@ -11,7 +11,7 @@ from assignors.plugin import call_on_assignment
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer import requests
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.classic import session_in_join
+from protocols.consumer.classic import next_join, session_in_join
 from protocols.consumer.classic.async_commits import commit_automatically
 from protocols.consumer.classic.membership import (
     RETRY,
@@ -217,6 +217,11 @@ def _without_partitions(state: ClientState, gone: frozenset[TopicPartition]) -> 
 def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     if not isinstance(state.coordinator, Known):
         return Step(state)
+    state = next_join.prepared(state, consumer, now)
+    due_us = next_join.held_until_us(state, consumer, now)
+    if now < due_us:
+        held = state if state.join_us == due_us else replace(state, join_us=due_us)
+        return Step(held, (SetTimer(next_join.NEXT_JOIN, due_us),))
     settings = consumer.settings
     request = JoinGroupRequest(
         group_id=consumer.group_id,

@@ -159,6 +159,12 @@ class ClientState:
     group_topics: frozenset[str] = frozenset()
     """On the leader: the topics of all members, which it watches."""
 
+    join_us: int = 0
+    """When the next JoinGroup may be sent; NEVER: a back-off begins behind the listener call."""
+
+    losses: int = 0
+    """How often the membership was lost without a rebalance in between (some clients count it)."""
+
     assignment: tuple[TopicPartition, ...] = ()
     revoking: bool = False
     """The eager prepare has begun: no more records of assigned partitions are returned."""

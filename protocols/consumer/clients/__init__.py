@@ -118,6 +118,16 @@ class ClientProfile:
 
     session_end: SessionEnd = SessionEnd.LOOK_UP
     limits_poll_interval: bool = True
+    joins_unpolled: bool = True
+    """Whether a member joins again though the application has not polled for ``max.poll.interval.ms``;
+    else it looks after each ``retry.backoff.ms`` whether a poll has begun."""
+
+    keeps_id_after: frozenset[ErrorCode] = frozenset({ErrorCode.ILLEGAL_GENERATION})
+    """The errors that cost a member its generation and not its id, with which it joins again."""
+
+    rests_after_loss: bool = False
+    """Whether a back-off lies between the loss of the membership, with its listener call, and JoinGroup."""
+
     first_heartbeat_ms: int | None = None
     """The time from a cooperative SyncGroup to the first heartbeat, which learns of the rebalance that
     follows; None: the interval, from JoinGroup on."""

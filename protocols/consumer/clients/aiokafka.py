@@ -1,8 +1,8 @@
 """aiokafka: one event loop, in which the group and the automatic commits have their own task.
 
 Source: ``group_coordinator.py`` (``_coordination_routine``, ``_maybe_do_autocommit``,
-``_commit_lock``, ``_on_join_prepare``), ``fetcher.py`` (``_get_actions_per_node``), ``consumer.py``,
-``client.py`` (``coordinator_lookup``, ``get_random_node``).
+``_commit_lock``, ``_on_join_prepare``, ``ensure_active_group``), ``fetcher.py``
+(``_get_actions_per_node``), ``consumer.py``, ``client.py`` (``coordinator_lookup``, ``get_random_node``).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ AIOKAFKA = ClientProfile(
     in_rebalance=InRebalance.SENT,
     commits_in_turn=True,
     commits_unassigned=False,
+    joins_unpolled=False,
     queue=1,
     calls_without_partitions=Joins.ALL,
     calls_at_end=False,

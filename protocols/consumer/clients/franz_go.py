@@ -1,8 +1,9 @@
 """franz-go: joins, heartbeats, fetches and commits in goroutines; a poll confirms the one before.
 
 Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.go`` (``loopCommit``,
-``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``), ``source.go``,
-``client.go`` (``Client.broker``: each known broker in turn, in an order that is drawn).
+``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``, ``manageFailWait``,
+``handleJoinResp``), ``source.go``, ``client.go`` (``Client.broker``: each known broker in turn, in an
+order that is drawn).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from protocols.consumer.clients import (
     Runs,
     SessionEnd,
 )
+from protocols.messages.errors import ErrorCode
 from protocols.settings.kinds import INT_MAX
 
 FRANZ_GO = ClientProfile(
@@ -39,6 +41,8 @@ FRANZ_GO = ClientProfile(
     only_forward=True,
     session_end=SessionEnd.NOTHING,
     limits_poll_interval=False,
+    keeps_id_after=frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID}),
+    rests_after_loss=True,
     first_heartbeat_ms=500,
     fetches_apart=True,
     calls_without_partitions=Joins.NONE,

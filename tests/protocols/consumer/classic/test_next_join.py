@@ -1,0 +1,85 @@
+"""When a member of a client that works in the background sends its next JoinGroup."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.messages import HeartbeatRequest, JoinGroupRequest
+from protocols.messages.errors import ErrorCode
+
+from .driver import ClientDriver
+from .test_background import background
+
+E = ErrorCode
+
+
+def removed(name: str, error: ErrorCode, **settings: object) -> ClientDriver:
+    """Return a member whose heartbeat says that it was removed, while its application works."""
+    driver = background(name, enable_auto_commit=False, **settings)
+    driver.stable({0: 0})
+    driver.hand({0: 5})
+    driver.calls.clear()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(error)
+    return driver
+
+
+def test_a_removed_member_of_aiokafka_joins_while_its_application_works():
+    """``_coordination_routine`` wakes on ``_rejoin_needed_fut``."""
+    driver = removed("aiokafka", E.UNKNOWN_MEMBER_ID)
+
+    assert [""] == [sent.message.member_id for sent in driver.pending(JoinGroupRequest)]
+
+
+def test_aiokafka_does_not_join_again_for_an_application_that_has_stopped_to_poll():
+    """``ensure_active_group`` looks after each ``retry_backoff_ms``; the listener is called before."""
+    driver = background("aiokafka", enable_auto_commit=False, max_poll_interval_ms=20_000)
+    driver.stable({0: 0})
+    driver.hand({0: 5})
+    driver.calls.clear()
+    while not driver.calls:
+        driver.advance(500)
+        if driver.pending(HeartbeatRequest):
+            driver.beaten()
+    driver.advance(10_000)
+    assert driver.calls
+    assert not driver.pending(JoinGroupRequest)
+
+    driver.poll()
+    assert not driver.pending(JoinGroupRequest)
+    driver.advance(100)
+    assert driver.pending(JoinGroupRequest)
+
+
+@pytest.mark.parametrize("error", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION])
+def test_a_removed_member_of_franz_go_loses_its_partitions_rests_and_joins_with_its_old_id(error):
+    """``manageFailWait``, then ``joinAndSync``; after UNKNOWN_MEMBER_ID it joins at once without one."""
+    driver = removed("franz-go", error, retry_backoff_ms=250, retry_backoff_max_ms=5_000)
+    assert ["lost"] == [call for call, _ in driver.calls]
+    driver.advance(199)
+    assert not driver.pending(JoinGroupRequest)
+    driver.advance(101)
+    (first,) = driver.pending(JoinGroupRequest)
+    driver.join_error(E.UNKNOWN_MEMBER_ID)
+    (second,) = driver.pending(JoinGroupRequest)
+
+    assert ("m-1", "") == (first.message.member_id, second.message.member_id)
+    assert second.at_us == driver.now_us
+
+
+def test_each_loss_without_a_rebalance_in_between_doubles_the_rest_of_franz_go():
+    """``manage`` counts ``consecutiveErrors``; a session that a rebalance ends begins it anew."""
+    rests = []
+    driver = removed(
+        "franz-go", E.UNKNOWN_MEMBER_ID, retry_backoff_ms=250, retry_backoff_max_ms=5_000
+    )
+    for error in (E.UNKNOWN_MEMBER_ID, E.REBALANCE_IN_PROGRESS, E.UNKNOWN_MEMBER_ID, E.NONE):
+        rests.append(driver.advance_until(JoinGroupRequest))
+        driver.joined(2)
+        driver.synced(0)
+        driver.advance_until(HeartbeatRequest)
+        driver.beaten(error)
+
+    first, second, at_once, third = rests
+    assert 200 <= first <= 300 < 400 <= second <= 600
+    assert (0, True) == (at_once, 200 <= third <= 300)
