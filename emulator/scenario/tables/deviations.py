@@ -65,7 +65,7 @@ def deviating(profile: ClientProfile, given: Deviations | None) -> ClientProfile
     timeout_us = given.rebalance_timeout
     return replace(
         profile,
-        heartbeats_wait_for=frozenset(map(Busy, given.heartbeats_wait_for)),
+        heartbeats_wait_for=profile.heartbeats_wait_for.union(map(Busy, given.heartbeats_wait_for)),
         resets_each_assignment=given.reset == "each assignment",
         waits_for_loading=given.loading == "retry",
         retries_refused_fetch=given.refused_fetch == "retry",

@@ -30,7 +30,7 @@ from protocols.consumer.classic.state import (
     InFlight,
     Membership,
 )
-from protocols.consumer.clients import SessionEnd
+from protocols.consumer.clients import FirstHeartbeat, SessionEnd
 from protocols.consumer.lookup import LOOKUP, LOSES_COORDINATOR, Known, Unknown, back_off_lookup
 from protocols.consumer.reader import MS, NEVER, backoff_us, turn_interval_us
 from protocols.consumer.requests import look_up
@@ -55,31 +55,44 @@ SESSION_END = "session end"
 POLL_EXPIRED = "consumer poll timeout has expired."
 
 
-def enable(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Start the thread with all three timers reset, after a JoinGroup succeeded."""
-    settings = consumer.settings
+def on_joined(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread with all three timers reset, if its client does so after JoinGroup."""
+    if consumer.profile.first_heartbeat is not FirstHeartbeat.JOINED:
+        return Step(state)
     consumer.clock.polled_us = now
-    beat = Beat(
-        phase_us=now,
-        due_us=now + settings.heartbeat_interval_ms * MS,
-        session_us=now + settings.session_timeout_ms * MS,
-    )
-    after = replace(state, beat=beat)
-    return Step(after, (next_turn(after, consumer, now),))
+    return _start(state, consumer, now, now + consumer.settings.heartbeat_interval_ms * MS)
 
 
-def check_soon(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Send the first heartbeat of a cooperative generation early, if the client does so.
+def on_synced(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread of a member that is stable now, if its client does so after SyncGroup.
 
-    Members that give up partitions join again at once: the others learn of it by this heartbeat.
+    Members that give up partitions join again at once: in a cooperative generation some clients send
+    an early heartbeat to learn of it.
     """
-    soon_ms, beat = consumer.profile.first_heartbeat_ms, state.beat
-    cooperative = consumer.protocol is RebalanceProtocol.COOPERATIVE
-    if beat is None or soon_ms is None or not cooperative:
+    profile = consumer.profile
+    if profile.first_heartbeat is not FirstHeartbeat.SYNCED:
         return Step(state)
     if state.membership is not Membership.STABLE:
         return Step(state)
-    after = replace(state, beat=replace(beat, phase_us=now, due_us=now + soon_ms * MS))
+    first_ms = consumer.settings.heartbeat_interval_ms
+    if consumer.protocol is RebalanceProtocol.COOPERATIVE:
+        first_ms = profile.first_heartbeat_ms or first_ms
+    return _start(state, consumer, now, now + first_ms * MS)
+
+
+def on_assigned(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread of a member whose listener has returned, if its client does so only then."""
+    if consumer.profile.first_heartbeat is not FirstHeartbeat.ASSIGNED:
+        return Step(state)
+    if state.membership is not Membership.STABLE:
+        return Step(state)
+    return _start(state, consumer, now, now + consumer.settings.heartbeat_interval_ms * MS)
+
+
+def _start(state: ClientState, consumer: Consumer, now: int, due_us: int) -> Step[ClientState]:
+    """Start the thread, and the client's own copy of its session."""
+    session_us = now + consumer.settings.session_timeout_ms * MS
+    after = replace(state, beat=Beat(phase_us=now, due_us=due_us, session_us=session_us))
     return Step(after, (next_turn(after, consumer, now),))
 
 

@@ -153,7 +153,7 @@ def after_call(
         case Resume.REVOKED:
             return rejoin.on_revoked(state, consumer, calling, now)
         case Resume.ASSIGNED:
-            return Step(replace(state, app=Outside()))
+            return heartbeat.on_assigned(replace(state, app=Outside()), consumer, now)
         case Resume.CLOSE:
             assert calling.closing is not None
             return application.leave_group_and_wait(state, consumer, calling.closing, now)

@@ -22,6 +22,7 @@ from protocols.consumer.clients.policies import (
     CommitClock,
     Contradiction,
     Covers,
+    FirstHeartbeat,
     InRebalance,
     Joins,
     LeaderMetadata,
@@ -46,6 +47,7 @@ __all__ = [
     "CommitClock",
     "Contradiction",
     "Covers",
+    "FirstHeartbeat",
     "InRebalance",
     "Joins",
     "LeaderMetadata",
@@ -128,9 +130,10 @@ class ClientProfile:
     rests_after_loss: bool = False
     """Whether a back-off lies between the loss of the membership, with its listener call, and JoinGroup."""
 
+    first_heartbeat: FirstHeartbeat = FirstHeartbeat.JOINED
     first_heartbeat_ms: int | None = None
     """The time from a cooperative SyncGroup to the first heartbeat, which learns of the rebalance that
-    follows; None: the interval, from JoinGroup on."""
+    follows; None: as ``first_heartbeat`` says."""
 
     calls_without_partitions: Joins = Joins.AGAIN
     """The joins of a member without partitions that call the revoke listener."""

@@ -2,8 +2,8 @@
 
 Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.go`` (``loopCommit``,
 ``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``, ``manageFailWait``,
-``handleJoinResp``), ``source.go``, ``client.go`` (``Client.broker``: each known broker in turn, in an
-order that is drawn).
+``handleJoinResp``, ``setupAssignedAndHeartbeat``), ``source.go``, ``client.go`` (``Client.broker``: each
+known broker in turn, in an order that is drawn).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from protocols.consumer.clients import (
     CommitClock,
     Contradiction,
     Covers,
+    FirstHeartbeat,
     InRebalance,
     Joins,
     Repeats,
@@ -43,6 +44,7 @@ FRANZ_GO = ClientProfile(
     limits_poll_interval=False,
     keeps_id_after=frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID}),
     rests_after_loss=True,
+    first_heartbeat=FirstHeartbeat.SYNCED,
     first_heartbeat_ms=500,
     fetches_apart=True,
     calls_without_partitions=Joins.NONE,

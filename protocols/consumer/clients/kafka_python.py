@@ -4,6 +4,8 @@ Source: ``consumer/group.py`` (``__next__``, ``_poll_once``, ``DEFAULT_CONFIG``)
 ``consumer/fetcher.py`` (``fetch_records``), ``coordinator/consumer.py``
 (``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``,
 ``_perform_assignment``), ``client_async.py`` (``least_loaded_node``).
+
+Membership: ``_invoke_rebalance_listener_async`` (a listener that is no coroutine runs in the event loop).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from protocols.consumer.clients import (
     Amount,
     Asks,
+    Busy,
     ClientProfile,
     CommitClock,
     Covers,
@@ -32,6 +35,7 @@ KAFKA_PYTHON = ClientProfile(
     leader_metadata=LeaderMetadata.BESIDE,
     wakes_for_group=False,
     calls_without_partitions=Joins.ALL,
+    heartbeats_wait_for=frozenset({Busy.LISTENER}),
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

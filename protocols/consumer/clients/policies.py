@@ -65,6 +65,15 @@ class SessionEnd(enum.Enum):
     NOTHING = "nothing"
 
 
+class FirstHeartbeat(enum.Enum):
+    """When a member sends the first heartbeat of a generation."""
+
+    JOINED = "an interval after JoinGroup"
+    SYNCED = "an interval after SyncGroup"
+    ASSIGNED = "an interval after the assigned listener"
+    OWN_CLOCK = "after SyncGroup, an interval after the heartbeat before it, if that has passed"
+
+
 class Joins(enum.Enum):
     """Some of the joins of a member."""
 
