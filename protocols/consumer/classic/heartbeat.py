@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assignors.types import RebalanceProtocol
 from protocols.consumer.calls import CloseOperation, ExceptionName, Failed
 from protocols.consumer.classic import next_join
 from protocols.consumer.classic.async_commits import end_pending, send_pending
@@ -22,6 +21,7 @@ from protocols.consumer.classic.membership import (
     reset_by,
 )
 from protocols.consumer.classic.next_join import poll_deadline_us
+from protocols.consumer.classic.phases import Outside
 from protocols.consumer.classic.state import (
     Api,
     Beat,
@@ -30,7 +30,7 @@ from protocols.consumer.classic.state import (
     InFlight,
     Membership,
 )
-from protocols.consumer.clients import FirstHeartbeat, SessionEnd
+from protocols.consumer.clients import FirstHeartbeat, SessionEnd, Unanswered
 from protocols.consumer.lookup import LOOKUP, LOSES_COORDINATOR, Known, Unknown, back_off_lookup
 from protocols.consumer.reader import MS, NEVER, backoff_us, turn_interval_us
 from protocols.consumer.requests import look_up
@@ -53,47 +53,6 @@ SESSION_END = "session end"
 """Deadlines of the heartbeat thread; its timer is at the earliest."""
 
 POLL_EXPIRED = "consumer poll timeout has expired."
-
-
-def on_joined(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Start the thread with all three timers reset, if its client does so after JoinGroup."""
-    if consumer.profile.first_heartbeat is not FirstHeartbeat.JOINED:
-        return Step(state)
-    consumer.clock.polled_us = now
-    return _start(state, consumer, now, now + consumer.settings.heartbeat_interval_ms * MS)
-
-
-def on_synced(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Start the thread of a member that is stable now, if its client does so after SyncGroup.
-
-    Members that give up partitions join again at once: in a cooperative generation some clients send
-    an early heartbeat to learn of it.
-    """
-    profile = consumer.profile
-    if profile.first_heartbeat is not FirstHeartbeat.SYNCED:
-        return Step(state)
-    if state.membership is not Membership.STABLE:
-        return Step(state)
-    first_ms = consumer.settings.heartbeat_interval_ms
-    if consumer.protocol is RebalanceProtocol.COOPERATIVE:
-        first_ms = profile.first_heartbeat_ms or first_ms
-    return _start(state, consumer, now, now + first_ms * MS)
-
-
-def on_assigned(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Start the thread of a member whose listener has returned, if its client does so only then."""
-    if consumer.profile.first_heartbeat is not FirstHeartbeat.ASSIGNED:
-        return Step(state)
-    if state.membership is not Membership.STABLE:
-        return Step(state)
-    return _start(state, consumer, now, now + consumer.settings.heartbeat_interval_ms * MS)
-
-
-def _start(state: ClientState, consumer: Consumer, now: int, due_us: int) -> Step[ClientState]:
-    """Start the thread, and the client's own copy of its session."""
-    session_us = now + consumer.settings.session_timeout_ms * MS
-    after = replace(state, beat=Beat(phase_us=now, due_us=due_us, session_us=session_us))
-    return Step(after, (next_turn(after, consumer, now),))
 
 
 def tick_at_or_after(beat: Beat, consumer: Consumer, instant_us: int) -> int:
@@ -134,7 +93,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
         return Step(state)
     if isinstance(state.coordinator, Unknown):
         step = look_up_again(state, consumer, now)
-    elif now >= beat.session_us:
+    elif now >= beat.session_us and _looks_at_session(state, consumer):
         step = _on_session_timeout(state, beat, consumer, now)
     elif now >= poll_deadline_us(consumer):
         step = leave(state, consumer, POLL_EXPIRED, now)
@@ -147,6 +106,13 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
     if step.state.beat is None:
         return step
     return step.also(next_turn(step.state, consumer, now))
+
+
+def _looks_at_session(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether the client looks at its copy of the session; some do it in no rebalance."""
+    if not consumer.profile.session_rests_in_calls:
+        return True
+    return state.rejoin is None and state.future is None and isinstance(state.app, Outside)
 
 
 def beat_only(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState] | None:
@@ -187,6 +153,11 @@ def _send_heartbeat(
     """Send a heartbeat; the sleep begins now, so a late heartbeat delays the next one."""
     phase = now + late_us
     due = phase + consumer.settings.heartbeat_interval_ms * MS
+    profile = consumer.profile
+    if profile.first_heartbeat is FirstHeartbeat.OWN_CLOCK:
+        state = replace(state, last_beat_us=now)
+    if profile.unanswered_heartbeat is Unanswered.LEFT_OUT and _awaits_answer(state):
+        return Step(replace(state, beat=replace(beat, phase_us=phase, due_us=due)))
     request = HeartbeatRequest(
         group_id=consumer.group_id,
         generation_id=state.generation.id,
@@ -195,6 +166,10 @@ def _send_heartbeat(
     )
     waiting = replace(state, beat=replace(beat, phase_us=phase, due_us=due))
     return ask(waiting, consumer, Api.HEARTBEAT, request, now)
+
+
+def _awaits_answer(state: ClientState) -> bool:
+    return any(flight.api is Api.HEARTBEAT for flight in state.in_flight.values())
 
 
 def on_response(

@@ -170,6 +170,7 @@ class ClientState:
     """The eager prepare has begun: no more records of assigned partitions are returned."""
 
     beat: Beat | None = None
+    last_beat_us: int | None = None  # of a client whose clock of heartbeats runs on in joins
     failed_beats: int = 0  # in a row, across joins
     autocommit_us: int = 0
     """When the next automatic commit is due."""

@@ -18,6 +18,7 @@ from protocols.consumer.classic import (
     async_commits,
     duties,
     heartbeat,
+    heartbeat_start,
     membership,
     positions,
     rejoin,
@@ -153,7 +154,7 @@ def after_call(
         case Resume.REVOKED:
             return rejoin.on_revoked(state, consumer, calling, now)
         case Resume.ASSIGNED:
-            return heartbeat.on_assigned(replace(state, app=Outside()), consumer, now)
+            return heartbeat_start.on_assigned(replace(state, app=Outside()), consumer, now)
         case Resume.CLOSE:
             assert calling.closing is not None
             return application.leave_group_and_wait(state, consumer, calling.closing, now)

@@ -30,6 +30,7 @@ from protocols.consumer.clients.policies import (
     RevokeCommit,
     Runs,
     SessionEnd,
+    Unanswered,
 )
 from protocols.messages.errors import ErrorCode
 
@@ -55,6 +56,7 @@ __all__ = [
     "RevokeCommit",
     "Runs",
     "SessionEnd",
+    "Unanswered",
     "profile_of",
 ]
 
@@ -119,6 +121,9 @@ class ClientProfile:
     while records of it are queued."""
 
     session_end: SessionEnd = SessionEnd.LOOK_UP
+    session_rests_in_calls: bool = False
+    """Whether the client's copy of its session is only looked at in a member without a rebalance."""
+
     limits_poll_interval: bool = True
     joins_unpolled: bool = True
     """Whether a member joins again though the application has not polled for ``max.poll.interval.ms``;
@@ -130,6 +135,7 @@ class ClientProfile:
     rests_after_loss: bool = False
     """Whether a back-off lies between the loss of the membership, with its listener call, and JoinGroup."""
 
+    unanswered_heartbeat: Unanswered = Unanswered.SENT
     first_heartbeat: FirstHeartbeat = FirstHeartbeat.JOINED
     first_heartbeat_ms: int | None = None
     """The time from a cooperative SyncGroup to the first heartbeat, which learns of the rebalance that

@@ -6,6 +6,8 @@ Source: ``rdkafka_cgrp.c`` (``rd_kafka_cgrp_offset_commit_tmr_cb``, ``rd_kafka_c
 ``rdkafka.c`` (``rd_kafka_consumer_close_q``), ``rdkafka_broker.c`` (``rd_kafka_broker_weight_usable``: a
 fetch in flight counts only with ``fetch.wait.max.ms`` of a second or more), ``rdkafka_conf.c`` (ranges),
 ``CONFIGURATION.md``.
+
+Membership: ``rd_kafka_cgrp_serve``, ``rd_kafka_cgrp_join_state_serve`` (``rkcg_heartbeat_intvl``).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from protocols.consumer.clients import (
     CommitClock,
     Contradiction,
     Covers,
+    FirstHeartbeat,
     InRebalance,
     Joins,
     LeaderMetadata,
@@ -25,6 +28,7 @@ from protocols.consumer.clients import (
     RevokeCommit,
     Runs,
     SessionEnd,
+    Unanswered,
 )
 from protocols.messages.errors import ErrorCode
 
@@ -49,6 +53,9 @@ LIBRDKAFKA = ClientProfile(
     only_forward=True,
     queue=100_000,
     session_end=SessionEnd.DROP_OUT,
+    session_rests_in_calls=True,
+    first_heartbeat=FirstHeartbeat.OWN_CLOCK,
+    unanswered_heartbeat=Unanswered.LEFT_OUT,
     calls_without_partitions=Joins.NONE,
     unclosed=frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID}),
     acknowledges_unchanged=False,

@@ -74,6 +74,14 @@ class FirstHeartbeat(enum.Enum):
     OWN_CLOCK = "after SyncGroup, an interval after the heartbeat before it, if that has passed"
 
 
+class Unanswered(enum.Enum):
+    """What becomes of a heartbeat that is due while the one before it is not answered."""
+
+    SENT = "it is sent"
+    LEFT_OUT = "it is left out; the next one is due after another interval"
+    WAITS = "it waits for the answer, and so does the check of the session"
+
+
 class Joins(enum.Enum):
     """Some of the joins of a member."""
 

@@ -197,7 +197,6 @@ def test_the_tick_of_franz_go_in_a_join_commits_at_its_end(name: str, commits: l
     [
         ("franz-go", "cooperative-sticky", range(500, 601)),
         ("franz-go", "range", range(2_900, 3_101)),
-        ("librdkafka", "cooperative-sticky", range(2_900, 3_101)),
     ],
 )
 def test_franz_go_learns_soon_of_the_rebalance_that_follows(client, assignor, waits_ms):

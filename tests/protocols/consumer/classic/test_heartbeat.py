@@ -339,3 +339,45 @@ def test_a_listener_of_kafka_python_keeps_its_heartbeats_back(client, beats):
     driver.end_call()
     driver.advance(3_000)
     assert driver.ever(HeartbeatRequest)
+
+
+def test_the_clock_of_librdkafka_runs_on_in_a_rebalance():
+    """``rkcg_heartbeat_intvl``: the first heartbeat follows SyncGroup, the others the one before them."""
+    driver = background("librdkafka", enable_auto_commit=False)
+    driver.poll_until(JoinGroupRequest)
+    driver.joined()
+    driver.advance(2_000)
+    driver.synced(0)
+    began = driver.now_us
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.poll()
+    driver.advance(1_000)
+    driver.joined(2)
+    driver.synced(0)
+    driver.poll()
+    driver.advance_until(HeartbeatRequest)
+
+    beats = [began, began + 3_000_000]
+    assert beats == [sent.at_us for sent in driver.ever(HeartbeatRequest)]
+
+
+def test_librdkafka_has_one_heartbeat_in_flight():
+    """``F_HEARTBEAT_IN_TRANSIT``: one that is due meanwhile is left out, and its interval passes."""
+    driver = background("librdkafka", enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance(7_000)
+    assert 1 == len(driver.ever(HeartbeatRequest))
+
+    driver.beaten()
+    assert 2_000 == driver.advance_until(HeartbeatRequest)
+
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_librdkafka_looks_at_its_session_in_no_rebalance(calls: bool):
+    """``rd_kafka_cgrp_serve``, in the join state STEADY: a revoke callback waits for the application."""
+    driver = background("librdkafka", enable_auto_commit=False, session_timeout_ms=10_000)
+    driver.stable({0: 0})
+    driver.beaten(E.REBALANCE_IN_PROGRESS if calls else E.NONE)
+    driver.advance(15_000)
+
+    assert calls is (driver.membership is Membership.STABLE)
