@@ -33,8 +33,7 @@ from protocols.consumer.classic.commits import (
     waits_for_commit,
     waits_for_join,
 )
-from protocols.consumer.classic.heartbeat import send_leave
-from protocols.consumer.classic.membership import LEFT_BY_ITSELF, reset
+from protocols.consumer.classic.membership import LEFT_BY_ITSELF, reset, send_leave
 from protocols.consumer.classic.phases import (
     Calling,
     CloseStage,

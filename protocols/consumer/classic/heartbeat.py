@@ -1,6 +1,8 @@
 """The heartbeat thread, the coordinator lookup, and leaving when the application stops polling.
 
-Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``. The thread runs at multiples of
+Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``; when it begins in other clients: aiokafka
+``ensure_active_group``, franz-go ``setupAssignedAndHeartbeat``, librdkafka
+``rd_kafka_cgrp_join_state_serve``. The thread runs at multiples of
 ``retry.backoff.ms`` after it was enabled or last sent a heartbeat; a poll wakes it when a heartbeat
 is due.
 """
@@ -9,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from protocols.consumer.calls import CloseOperation, ExceptionName, Failed
+from assignors.types import RebalanceProtocol
+from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import next_join
 from protocols.consumer.classic.async_commits import end_pending, send_pending
 from protocols.consumer.classic.membership import (
-    LEFT_BY_ITSELF,
     ask,
     forget_coordinator,
+    leave,
     request_rejoin,
     reset,
     reset_by,
@@ -39,8 +42,6 @@ from protocols.messages import (
     FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
-    LeaveGroupRequest,
-    LeavingMember,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
@@ -53,6 +54,60 @@ SESSION_END = "session end"
 """Deadlines of the heartbeat thread; its timer is at the earliest."""
 
 POLL_EXPIRED = "consumer poll timeout has expired."
+
+
+def on_joined(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread with all three timers reset, if its client does so after JoinGroup."""
+    if consumer.profile.first_heartbeat is not FirstHeartbeat.JOINED:
+        return Step(state)
+    consumer.clock.polled_us = now
+    return _start(state, consumer, now, now + consumer.settings.heartbeat_interval_ms * MS)
+
+
+def on_synced(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread of a member that is stable now, if its client does so after SyncGroup.
+
+    Members that give up partitions join again at once: in a cooperative generation some clients send
+    an early heartbeat to learn of it.
+    """
+    profile = consumer.profile
+    if state.membership is not Membership.STABLE:
+        return Step(state)
+    if profile.first_heartbeat is FirstHeartbeat.OWN_CLOCK:
+        return _start_own_clock(state, consumer, now)
+    if profile.first_heartbeat is not FirstHeartbeat.SYNCED:
+        return Step(state)
+    first_ms = consumer.settings.heartbeat_interval_ms
+    if consumer.protocol is RebalanceProtocol.COOPERATIVE:
+        first_ms = profile.first_heartbeat_ms or first_ms
+    return _start(state, consumer, now, now + first_ms * MS)
+
+
+def _start_own_clock(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread with a clock of heartbeats that no join has stopped (``rd_interval``)."""
+    due_us, last_us = now, state.last_beat_us
+    if last_us is not None:
+        due_us = max(now, last_us + consumer.settings.heartbeat_interval_ms * MS)
+    state = _start(state, consumer, now, due_us).state
+    assert state.beat is not None
+    phase_us = now - (now - due_us) % turn_interval_us(consumer.settings)
+    return turn(replace(state, beat=replace(state.beat, phase_us=phase_us)), consumer, now)
+
+
+def on_assigned(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Start the thread of a member whose listener has returned, if its client does so only then."""
+    if consumer.profile.first_heartbeat is not FirstHeartbeat.ASSIGNED:
+        return Step(state)
+    if state.membership is not Membership.STABLE:
+        return Step(state)
+    return _start(state, consumer, now, now + consumer.settings.heartbeat_interval_ms * MS)
+
+
+def _start(state: ClientState, consumer: Consumer, now: int, due_us: int) -> Step[ClientState]:
+    """Start the thread, and the client's own copy of its session."""
+    session_us = now + consumer.settings.session_timeout_ms * MS
+    after = replace(state, beat=Beat(phase_us=now, due_us=due_us, session_us=session_us))
+    return Step(after, (next_turn(after, consumer, now),))
 
 
 def tick_at_or_after(beat: Beat, consumer: Consumer, instant_us: int) -> int:
@@ -262,39 +317,6 @@ def _on_fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
     failed = Failed(ExceptionName.FENCED_INSTANCE_ID, error)
     return Step(replace(step.state, heartbeat_failure=failed), step.effects)
-
-
-def leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
-    """Leave the group proactively: LeaveGroup for dynamic members, best effort, then a reset."""
-    return send_leave(state, consumer, reason, now).then(
-        lambda s: reset(s, LEFT_BY_ITSELF, keep_member_id=False)
-    )
-
-
-def send_leave(
-    state: ClientState,
-    consumer: Consumer,
-    reason: str,
-    now: int,
-    *,
-    operation: CloseOperation = CloseOperation.DEFAULT,
-) -> Step[ClientState]:
-    """Send LeaveGroup if the member leaves, has an id, and the coordinator is known."""
-    member_id = state.generation.member_id
-    joined = member_id and state.membership is not Membership.UNJOINED
-    if not _leaves(consumer, operation) or not joined or not isinstance(state.coordinator, Known):
-        return Step(state)
-    request = LeaveGroupRequest(
-        group_id=consumer.group_id, members=(LeavingMember(member_id, None, reason),)
-    )
-    return ask(state, consumer, Api.LEAVE, request, now)
-
-
-def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
-    """Return whether a member sends LeaveGroup; by default dynamic members do (KIP-1092)."""
-    if operation is CloseOperation.DEFAULT:
-        return consumer.settings.group_instance_id is None
-    return operation is CloseOperation.LEAVE_GROUP
 
 
 def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -19,7 +19,7 @@ from assignors.types import (
 )
 from protocols.consumer import metadata
 from protocols.consumer.calls import ExceptionName, exception_name
-from protocols.consumer.classic import heartbeat_start, membership, next_join
+from protocols.consumer.classic import heartbeat, membership, next_join
 from protocols.consumer.classic.membership import (
     ask,
     forget_coordinator,
@@ -128,7 +128,7 @@ def _joined(
         return Step(_fail(state, ExceptionName.UNJOINED_GROUP, Reaction.LATER))
     generation = Generation(response.generation_id, response.member_id, response.protocol_name)
     state = replace(state, membership=Membership.COMPLETING_REBALANCE, generation=generation)
-    step = heartbeat_start.on_joined(state, consumer, now)
+    step = heartbeat.on_joined(state, consumer, now)
     if response.leader == response.member_id:
         return step.then(lambda s: on_leader_elected(s, consumer, response, now))
     return step.then(lambda s: _send_sync(s, consumer, NOTHING_ASSIGNED, now))
@@ -299,7 +299,7 @@ def on_sync_response(
     match error:
         case ErrorCode.NONE:
             synced = _synced(state, response, current=current)
-            return heartbeat_start.on_synced(synced, consumer, now)
+            return heartbeat.on_synced(synced, consumer, now)
         case ErrorCode.REBALANCE_IN_PROGRESS:
             exception = ExceptionName.REBALANCE_IN_PROGRESS
             return Step(_fail(state, exception, Reaction.AT_ONCE, error))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.calls import ExceptionName, Failed
+from protocols.consumer.calls import CloseOperation, ExceptionName, Failed
 from protocols.consumer.classic.phases import (
     AwaitingMetadata,
     JoinFailed,
@@ -37,6 +37,8 @@ from protocols.messages import (
     Disconnected,
     Envelope,
     Header,
+    LeaveGroupRequest,
+    LeavingMember,
     Message,
     OffsetToCommit,
     coordinator_node,
@@ -292,3 +294,39 @@ def invalid_assignor(consumer: Consumer, name: str | None) -> Failed:
     supported = ", ".join(assignor.name for assignor in consumer.assignors)
     message = f"Coordinator selected invalid assignment protocol: {name}; supported: {supported}"
     return Failed(ExceptionName.ILLEGAL_STATE, message=message)
+
+
+# -- leaving -------------------------------------------------------------------------------------
+
+
+def leave(state: ClientState, consumer: Consumer, reason: str, now: int) -> Step[ClientState]:
+    """Leave the group proactively: LeaveGroup for dynamic members, best effort, then a reset."""
+    return send_leave(state, consumer, reason, now).then(
+        lambda s: reset(s, LEFT_BY_ITSELF, keep_member_id=False)
+    )
+
+
+def send_leave(
+    state: ClientState,
+    consumer: Consumer,
+    reason: str,
+    now: int,
+    *,
+    operation: CloseOperation = CloseOperation.DEFAULT,
+) -> Step[ClientState]:
+    """Send LeaveGroup if the member leaves, has an id, and the coordinator is known."""
+    member_id = state.generation.member_id
+    joined = member_id and state.membership is not Membership.UNJOINED
+    if not _leaves(consumer, operation) or not joined or not isinstance(state.coordinator, Known):
+        return Step(state)
+    request = LeaveGroupRequest(
+        group_id=consumer.group_id, members=(LeavingMember(member_id, None, reason),)
+    )
+    return ask(state, consumer, Api.LEAVE, request, now)
+
+
+def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
+    """Return whether a member sends LeaveGroup; by default dynamic members do (KIP-1092)."""
+    if operation is CloseOperation.DEFAULT:
+        return consumer.settings.group_instance_id is None
+    return operation is CloseOperation.LEAVE_GROUP

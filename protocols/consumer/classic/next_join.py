@@ -1,16 +1,20 @@
-"""When a member may send its next JoinGroup, where a client holds it back.
+"""When a member may send its next JoinGroup, and a session that runs on while that waits.
 
 The Java client joins as soon as its poll can; what holds other clients back is in their profiles.
 Source: aiokafka ``GroupCoordinator.ensure_active_group``; franz-go ``manageFailWait``, whose back-off
-begins when the listener has returned.
+begins when the listener has returned. A session that runs on in a join: librdkafka before 1.7,
+``rd_kafka_cgrp_session_timeout_check``; from 1.7 on the timer rests (confluentinc/librdkafka#3435).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from protocols.consumer.classic.state import ClientState, Consumer
+from protocols.consumer.classic.membership import reset
+from protocols.consumer.classic.phases import Joining
+from protocols.consumer.classic.state import Beat, ClientState, Consumer, Membership
 from protocols.consumer.reader import MS, NEVER, backoff_us
+from protocols.machine import SetTimer, Step
 from protocols.values import replace
 
 NEXT_JOIN: Final = "next-join"
@@ -48,3 +52,35 @@ def held_until_us(state: ClientState, consumer: Consumer, now: int) -> int:
     if again and now >= poll_deadline_us(consumer):
         return now + consumer.settings.retry_backoff_ms * MS
     return now
+
+
+# -- a session that runs on while JoinGroup waits ----------------------------------------------
+
+JOIN_SESSION = "join-session"
+"""Timer: the session ends that runs on while JoinGroup waits."""
+
+
+def let_session_go_on(
+    step: Step[ClientState], beat: Beat | None, consumer: Consumer, now: int
+) -> Step[ClientState]:
+    """Let the session that began with the last response go on behind a JoinGroup just sent."""
+    if consumer.profile.session_rests_in_join:
+        return step
+    end_us = now + consumer.settings.session_timeout_ms * MS if beat is None else beat.session_us
+    after = replace(step.state, future=Joining(session_us=end_us))
+    return Step(after, (*step.effects, SetTimer(JOIN_SESSION, end_us)))
+
+
+def on_session_end(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Join as a new member, if the session has ended and JoinGroup still waits.
+
+    The coordinator has the JoinGroup before it, too: of a static member it fences the old id.
+    """
+    del consumer
+    future = state.future
+    if state.membership is not Membership.PREPARING_REBALANCE or not isinstance(future, Joining):
+        return Step(state)
+    if future.session_us is None or now < future.session_us:
+        return Step(state)
+    step = reset(state, "session timed out in join-state wait-join", keep_member_id=False)
+    return Step(replace(step.state, future=None), step.effects)

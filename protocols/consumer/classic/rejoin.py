@@ -11,7 +11,7 @@ from assignors.plugin import call_on_assignment
 from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer import requests
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.classic import next_join, session_in_join
+from protocols.consumer.classic import next_join
 from protocols.consumer.classic.async_commits import commit_automatically
 from protocols.consumer.classic.membership import (
     RETRY,
@@ -240,7 +240,7 @@ def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
         beat=None,
     )
     step = ask(joining, consumer, Api.JOIN, request, now)
-    return session_in_join.go_on(step, state.beat, consumer, now)
+    return next_join.let_session_go_on(step, state.beat, consumer, now)
 
 
 def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:

@@ -18,11 +18,10 @@ from protocols.consumer.classic import (
     async_commits,
     duties,
     heartbeat,
-    heartbeat_start,
     membership,
+    next_join,
     positions,
     rejoin,
-    session_in_join,
 )
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume
@@ -154,7 +153,7 @@ def after_call(
         case Resume.REVOKED:
             return rejoin.on_revoked(state, consumer, calling, now)
         case Resume.ASSIGNED:
-            return heartbeat_start.on_assigned(replace(state, app=Outside()), consumer, now)
+            return heartbeat.on_assigned(replace(state, app=Outside()), consumer, now)
         case Resume.CLOSE:
             assert calling.closing is not None
             return application.leave_group_and_wait(state, consumer, calling.closing, now)
@@ -207,7 +206,7 @@ def _no_action(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
 
 TIMERS: dict[str, Callable[[ClientState, Consumer, int], Step[ClientState]]] = {
     heartbeat.HEARTBEAT: _on_heartbeat_timer,
-    session_in_join.JOIN_SESSION: session_in_join.on_timer,
+    next_join.JOIN_SESSION: next_join.on_session_end,
     REQUESTS: _on_request_timeout,
     LOOKUP: _on_lookup_timer,
     metadata.METADATA: on_metadata_timer,
