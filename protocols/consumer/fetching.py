@@ -34,7 +34,7 @@ class Broken(NamedTuple):
 class Fetcher(FetchBuffer):
     """The positions, buffered records and fetches of one consumer."""
 
-    __slots__ = ("_broken", "_in_flight", "_queue", "_sessions")
+    __slots__ = ("_broken", "_connected", "_in_flight", "_queue", "_sessions")
 
     def __init__(self, queue: int | None = None) -> None:
         """Create the data plane of a new consumer.
@@ -47,6 +47,9 @@ class Fetcher(FetchBuffer):
         self._in_flight: set[int] = set()
         self._sessions: set[int] = set()
         """The brokers with a fetch session of this consumer."""
+
+        self._connected: set[int] = set()
+        """The brokers to which a connection is open, or is opened for a request that waits."""
 
         self._broken: dict[int, Broken] = {}
 
@@ -78,6 +81,7 @@ class Fetcher(FetchBuffer):
             if wanted:
                 self._in_flight.add(leader)
                 self._sessions.add(leader)
+                self._connected.add(leader)
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
 
@@ -107,6 +111,7 @@ class Fetcher(FetchBuffer):
         free = [b for b in leaders if b not in in_flight and b not in buffered]
         in_flight.update(free)
         self._sessions.update(free)
+        self._connected.update(free)
         return free
 
     def close_sessions(self, known: Iterable[int], now: int) -> list[tuple[int, FetchRequest]]:
@@ -149,12 +154,21 @@ class Fetcher(FetchBuffer):
         The next fetch is not sent before *ready_us*, when the reconnect back-off ends.
         """
         self._in_flight.discard(broker)
+        self._connected.discard(broker)
         self._broken[broker] = Broken(self.failures(broker) + 1, ready_us)
         self.positions.forget_leaders_at(broker)
 
     def backs_off(self, broker: int, now: int) -> bool:
         """Return whether a broken connection may not be opened again yet (``isUnavailable``)."""
         return broker in self._broken and now < self._broken[broker].ready_us
+
+    def connect(self, broker: int, now: int = 0) -> bool:
+        """Return whether a connection to a broker is open; if not, open it unless its back-off runs."""
+        if broker in self._connected:
+            return True
+        if not self.backs_off(broker, now):
+            self._connected.add(broker)
+        return False
 
     def has_fetched(self, broker: int) -> bool:
         """Return whether it has fetched from a broker."""

@@ -70,6 +70,8 @@ def ask_for_coordinator(
     node = least_loaded(brokers or reader.brokers, reader, unknown.attempt, now)
     if node is None:
         return without_broker(unknown, reader, now)
+    if brokers:  # the connections to bootstrap servers are others
+        reader.fetcher.connect(node, now)
     limit = now + reader.settings.request_timeout_ms * MS
     request = FindCoordinatorRequest(group_id=reader.group_id)
     sent = (Send(node, request, number), SetTimer(LOOKUP, limit))

@@ -48,6 +48,8 @@ def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
         return Step(reads, (SetTimer(METADATA, due),))
     brokers = metadata.brokers or reader.brokers
     node = brokers[metadata.attempt % len(brokers)]
+    if metadata.brokers:  # the connections to bootstrap servers are others
+        reader.fetcher.connect(node, now)
     number, reads = reads.numbered()
     limit = now + reader.settings.request_timeout_ms * MS
     request = request_of(metadata)

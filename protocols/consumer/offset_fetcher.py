@@ -111,6 +111,7 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
         if leader == NO_LEADER:
             step = step.then(lambda r: metadata.request_update(r, reader, now))
             continue
+        reader.fetcher.connect(leader, now)
         reader.positions.ask_again(Phase.RESETTING, partitions, gate)
         number, after = step.state.numbered()
         listing = {**after.listing, number: Listing(leader, partitions)}

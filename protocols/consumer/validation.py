@@ -37,10 +37,13 @@ TRUNCATED = "truncated"
 """The reason of a new position: the log was truncated below the old one."""
 
 
-def validate_positions(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+def validate_positions(
+    reads: Reads, reader: Reader, now: int, *, connects_first: bool = False
+) -> Step[Reads]:
     """Throw the failure of earlier responses, or validate the positions that await it.
 
     Committed offsets that became positions in this turn are validated in the next one.
+    *connects_first*: a leader without a connection is asked in the turn after that which opens it.
     """
     if reads.validation_failure is not None:
         failed = Return(reads.validation_failure)
@@ -49,14 +52,16 @@ def validate_positions(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
         reader.positions.follow_leaders()
     if reads.taken_us == now:
         return Step(reads)
-    return _ask(reads, reader, now)
+    return _ask(reads, reader, now, connects_first=connects_first)
 
 
-def _ask(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
+def _ask(reads: Reads, reader: Reader, now: int, *, connects_first: bool) -> Step[Reads]:
     """Send OffsetsForLeaderEpoch to each leader, each partition once in request.timeout.ms."""
     gate = now + reader.settings.request_timeout_ms * MS
     effects: tuple[Send, ...] = ()
     for leader, positions in _by_leader(reader, now).items():
+        if not reader.fetcher.connect(leader, now) and connects_first:
+            continue
         reader.positions.ask_again(Phase.VALIDATING, positions, gate)
         number, reads = reads.numbered()
         validating = {**reads.validating, number: Validation(leader, positions)}

@@ -29,9 +29,14 @@ OFFSETS = "offsets"
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Request validations, committed offsets and resets for a poll event.
 
-    The next poll throws failures.
+    The next poll throws failures. A validation needs an open connection to the leader: without one
+    the Java client only opens it (``sendOffsetsForLeaderEpochRequestsAndValidatePositions``).
     """
-    step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))
+    connects_first = not consumer.profile.in_background
+    step = on_reads(
+        state,
+        lambda r: validation.validate_positions(r, consumer, now, connects_first=connects_first),
+    )
     if consumer.positions.all_reading():
         return step
     missing = initializing(state, consumer)
