@@ -14,8 +14,8 @@ from emulator.blaming.setup import Table
 
 CLIENTS_DIFFER = 0.15
 """Clients with one policy whose distances differ by less are not told apart, nor are policies that differ
-only at a revocation, nor closes after a batch and in it: one run of a client differs from the next one by as
-much."""
+only at a revocation or in the call, nor closes after a batch and in it: one run of a client differs from the next
+one by as much."""
 
 
 @dataclass(frozen=True, slots=True)

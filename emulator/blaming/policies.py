@@ -64,13 +64,20 @@ class Policy:
 
     @property
     def family(self) -> str:
-        """The name without commits that only some incidents show."""
+        """The name without commits that only some incidents show, and with one name for both calls.
+
+        The offsets log shows the same commits of commitSync() and commitAsync().
+        """
+        return self._usual_name.replace("commitAsync", "commitSync")
+
+    @property
+    def _usual_name(self) -> str:
         return self.name.removesuffix(ON_REVOKE)
 
     @property
     def quiet_commits(self) -> tuple[str, str, int | None]:
         """What decides the commits of a group to which nothing happens."""
-        return self.reader, self.family, self.batch
+        return self.reader, self._usual_name, self.batch
 
     @property
     def is_per_record(self) -> bool:

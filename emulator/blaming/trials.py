@@ -128,7 +128,7 @@ def _searched(
     first_s = costs.run_s(first.policy)
     possible = within(HAPPENED_S, happened, lambda _: first_s, MIN_HAPPENINGS)
     found = [runs.explained(case, first, each) for each in possible]
-    kept = [each.happening for each in _ranked(found)[:HAPPENINGS_KEPT]]
+    kept = _kept_happenings(case, [each.happening for each in _ranked(found)])
     pairs = [(each, one) for one in kept for each in others]
     left_s = HAPPENED_S - len(possible) * first_s
     more = within(left_s, pairs, lambda pair: costs.run_s(pair[0].policy))
@@ -138,6 +138,18 @@ def _searched(
         else:
             runs.skip()
     return _ranked(found)
+
+
+def _kept_happenings(case: Case, ranked: Sequence[Happening]) -> list[Happening]:
+    """Return the happenings that are played with the other policies.
+
+    Whether a close in mid-batch loses records depends on the policy: where records were lost, it is kept
+    with the close that it is a kind of, however badly it goes with the first policy.
+    """
+    best, others = ranked[:HAPPENINGS_KEPT], ranked[HAPPENINGS_KEPT:]
+    families = {each.family for each in best} if case.seen["skipped"] > 0 else ()
+    kinds = (each for each in others if each.name.endswith(MID_BATCH) and each.family in families)
+    return [*best, *kinds]
 
 
 def _least_distance(likely: _Likely, happening: Happening) -> float:

@@ -266,6 +266,12 @@ def test_the_cause_of_a_captured_crash_is_among_the_first_three(run):
     assert place_of(KEPT / run) <= 3
 
 
+@pytest.mark.long
+def test_a_close_in_mid_batch_that_lost_records_is_tried_with_every_policy():
+    """The first policy, commitSync at an interval, loses none, and fits a close in mid-batch badly."""
+    assert place_of(KEPT.parent / "captures-more/close-midbatch-classic/run-2") <= 3
+
+
 LEFT_OUT = ("control-",)
 """Runs without a fault."""
 

@@ -44,6 +44,16 @@ def test_a_client_that_fits_much_less_is_an_explanation_of_its_own():
     assert len(merged(ranked)) == 2
 
 
+def test_commits_by_the_other_call_are_one_policy():
+    """The offsets log shows the same commits of both."""
+    by_async = Policy("commitAsync after each batch", "async")
+
+    assert words(explained(SYNC, CLOSED, 0.1, 1), explained(by_async, CLOSED, 0.2, 2)) == [
+        "java, commitSync after each batch (or commitAsync after each batch, 82 %); m1 closed"
+    ]
+    assert SYNC.quiet_commits != by_async.quiet_commits
+
+
 def test_another_way_to_close_is_one_where_it_fits_about_as_well():
     """A consumer without records in hand closes the same in both ways; a lost batch tells them apart."""
     best = explained(AUTO, CLOSED, 0.1, 1)
