@@ -33,23 +33,29 @@ from protocols.consumer.classic.commits import (
     waits_for_commit,
     waits_for_join,
 )
-from protocols.consumer.classic.membership import LEFT_BY_ITSELF, reset, send_leave
+from protocols.consumer.classic.membership import (
+    LEFT_BY_ITSELF,
+    last_call,
+    leave_after_unsubscribe,
+    reset,
+    send_leave,
+)
 from protocols.consumer.classic.phases import (
     Calling,
     CloseStage,
     Closing,
     CommittingSync,
     Outside,
-    PrepareNeeded,
     Resume,
 )
+from protocols.consumer.classic.revocation_commit import listener_first
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.committing import RETRIED, automatic_offsets
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import look_up, on_reads
 from protocols.facts import CommitKind
-from protocols.machine import Call, Return, Send, SetTimer, Step
+from protocols.machine import Return, Send, SetTimer, Step
 from protocols.messages import OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
@@ -246,12 +252,15 @@ CLOSE = "close"
 def begin_close(
     state: ClientState, consumer: Consumer, timeout_us: int, operation: CloseOperation, now: int
 ) -> Step[ClientState]:
-    """Enter close(): the final automatic commit comes first, within the timeout."""
+    """Enter close(): the final automatic commit comes first, within the timeout.
+
+    In librdkafka it comes behind the listener call (:func:`commit_and_leave`).
+    """
     budget = min(timeout_us, consumer.settings.request_timeout_ms * MS)
     app = Closing(CloseStage.COMMIT, now + budget, operation, now + timeout_us)
     state = replace(state, app=app)
     step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
-    if not consumer.settings.enable_auto_commit:
+    if not consumer.settings.enable_auto_commit or listener_first(consumer):
         return step.then(lambda s: advance_close(s, consumer, now))
     offsets = automatic_offsets(consumer)
     step = step.then(
@@ -273,6 +282,8 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
             if isinstance(state.coordinator, Unknown):
                 return look_up(state, consumer, now)
             return _close_pending(state, consumer, now)
+        case Closing(CloseStage.REMOVED):
+            return leave_group_and_wait(state, consumer, state.app, now)
         case Closing(CloseStage.LEAVE, deadline):
             if _awaited(state, consumer) and now < deadline:
                 return Step(state)
@@ -326,30 +337,37 @@ def _awaited(state: ClientState, consumer: Consumer) -> bool:
     return bool(flights)
 
 
-def _listener_call(state: ClientState, consumer: Consumer) -> Call | None:
-    """Return the call: lost without a generation or in a rebalance, else revoked; None: no call."""
-    if not state.assignment or state.membership is Membership.USER_ASSIGNED:
-        return None
-    if not consumer.profile.calls_at_end:
-        return None
-    rebalancing = state.membership in (
-        Membership.PREPARING_REBALANCE,
-        Membership.COMPLETING_REBALANCE,
-    )
-    listener = "lost" if state.generation.lost or rebalancing else "revoked"
-    return Call(listener, tuple(sorted(state.assignment)))
-
-
 def _call_listener(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Stop the heartbeat thread and make the last listener call."""
     app = state.app
     assert isinstance(app, Closing)
     state = replace(state, beat=None)
-    call = _listener_call(state, consumer)
+    call = last_call(state, consumer)
     if call is None:
-        return leave_group_and_wait(state, consumer, app, now)
+        return commit_and_leave(state, consumer, app, now)
     calling = Calling(Resume.CLOSE, None, closing=app)
     return Step(replace(state, app=calling), (call,))
+
+
+def commit_and_leave(
+    state: ClientState, consumer: Consumer, app: Closing, now: int
+) -> Step[ClientState]:
+    """Continue behind the last listener call; librdkafka first commits what it gives away.
+
+    It does so though the offsets are committed already. Source: ``rd_kafka_assignment_serve_removals``.
+    """
+    member = state.membership is Membership.USER_ASSIGNED or not state.generation.lost
+    commits = consumer.settings.enable_auto_commit and listener_first(consumer) and member
+    offsets = automatic_offsets(consumer, frozenset(state.assignment)) if commits else ()
+    if not offsets:
+        return leave_group_and_wait(state, consumer, app, now)
+    deadline_us = now + consumer.settings.request_timeout_ms * MS
+    closing = replace(app, stage=CloseStage.REMOVED, deadline_us=deadline_us)
+    step = Step(replace(state, app=closing), (SetTimer(CLOSE, deadline_us),))
+    step = step.then(
+        lambda s: begin_commit_sync(s, consumer, offsets, CommitKind.CLOSE, deadline_us, now)
+    )
+    return step.then(lambda s: advance_close(s, consumer, now))
 
 
 def leave_group_and_wait(
@@ -372,18 +390,7 @@ def leave_group_and_wait(
 
 def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Drop the subscription: listener call, LeaveGroup, no automatic commit."""
-    call = _listener_call(state, consumer)
+    call = last_call(state, consumer)
     if call is None:
         return leave_after_unsubscribe(state, consumer, now)
     return Step(replace(state, app=Calling(Resume.UNSUBSCRIBE, None)), (call,))
-
-
-def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Leave the group; nothing is subscribed any more."""
-    reason = "the consumer unsubscribed from all topics"
-    step = send_leave(replace(state, app=Outside()), consumer, reason, now)
-    step = step.then(lambda s: reset(s, reason, keep_member_id=False))
-    after = replace(
-        step.state, assignment=(), future=None, rejoin=None, prepare=PrepareNeeded(), subscribed=()
-    )
-    return Step(after, (*step.effects, Return(Outside())))

@@ -15,6 +15,7 @@ from protocols.consumer.classic.phases import (
     AwaitingMetadata,
     JoinFailed,
     JoinFuture,
+    Outside,
     PrepareNeeded,
     Reaction,
 )
@@ -32,7 +33,7 @@ from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS, Metadata, reconnect_backoff_us
 from protocols.consumer.requests import on_reads, send
 from protocols.facts import ClientDropped, CommitKind, CoordinatorLost
-from protocols.machine import Report, Step
+from protocols.machine import Call, Report, Return, Step
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -330,3 +331,31 @@ def _leaves(consumer: Consumer, operation: CloseOperation) -> bool:
     if operation is CloseOperation.DEFAULT:
         return consumer.settings.group_instance_id is None
     return operation is CloseOperation.LEAVE_GROUP
+
+
+def last_call(state: ClientState, consumer: Consumer) -> Call | None:
+    """Return the listener call of close() and unsubscribe(); None: there is none.
+
+    It is *lost* without a generation or in a rebalance, else *revoked*.
+    """
+    if not state.assignment or state.membership is Membership.USER_ASSIGNED:
+        return None
+    if not consumer.profile.calls_at_end:
+        return None
+    rebalancing = state.membership in (
+        Membership.PREPARING_REBALANCE,
+        Membership.COMPLETING_REBALANCE,
+    )
+    listener = "lost" if state.generation.lost or rebalancing else "revoked"
+    return Call(listener, tuple(sorted(state.assignment)))
+
+
+def leave_after_unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Leave the group; nothing is subscribed any more."""
+    reason = "the consumer unsubscribed from all topics"
+    step = send_leave(replace(state, app=Outside()), consumer, reason, now)
+    step = step.then(lambda s: reset(s, reason, keep_member_id=False))
+    after = replace(
+        step.state, assignment=(), future=None, rejoin=None, prepare=PrepareNeeded(), subscribed=()
+    )
+    return Step(after, (*step.effects, Return(Outside())))

@@ -147,6 +147,7 @@ class CloseStage(enum.Enum):
 
     COMMIT = "final commit"
     LOOKUP = "asynchronous commits that wait for a coordinator"
+    REMOVED = "the commit of the partitions that the last listener call gave away"
     LEAVE = "LeaveGroup and what is still in flight"
     FETCHES = "fetches in flight, and the end of the fetch sessions"
 

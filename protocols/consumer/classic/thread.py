@@ -156,9 +156,9 @@ def after_call(
             return heartbeat.on_assigned(replace(state, app=Outside()), consumer, now)
         case Resume.CLOSE:
             assert calling.closing is not None
-            return application.leave_group_and_wait(state, consumer, calling.closing, now)
+            return application.commit_and_leave(state, consumer, calling.closing, now)
         case Resume.UNSUBSCRIBE:
-            return application.leave_after_unsubscribe(state, consumer, now)
+            return membership.leave_after_unsubscribe(state, consumer, now)
 
 
 def _on_request_timeout(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

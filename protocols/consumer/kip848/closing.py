@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocols.consumer.calls import Closed, CloseOperation
+from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848 import commits, membership
 from protocols.consumer.kip848.application import call_needed
@@ -30,7 +31,7 @@ from protocols.consumer.reader import MS
 from protocols.consumer.requests import are_in_flight, take_number
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, Send, SetTimer, Step
-from protocols.messages import UNKNOWN_GENERATION
+from protocols.messages import UNKNOWN_GENERATION, OffsetToCommit
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -46,12 +47,29 @@ def begin_close(
     deadline = now + budget
     state = replace(state, app=Closing(CloseStage.COMMIT, deadline, operation), needed=())
     step = Step(state, (SetTimer(CLOSE, deadline),))
-    offsets = automatic_offsets(consumer)
-    if not consumer.settings.enable_auto_commit or not offsets:
+    if _commits_removed(consumer):
         return step.then(lambda s: advance_close(s, consumer, now))
-    key, after = take_number(step.state)
-    commit = Commit(key, CommitKind.CLOSE, offsets, deadline)
-    return Step(after, step.effects).then(lambda s: queue(s, consumer, commit, now))
+    offsets = automatic_offsets(consumer)
+    return step.then(lambda s: _commit(s, consumer, offsets, deadline, now))
+
+
+def _commits_removed(consumer: Consumer) -> bool:
+    """Return whether the final commit follows the last listener call (librdkafka)."""
+    return consumer.profile.revoke_commit is RevokeCommit.REMOVED
+
+
+def _commit(
+    state: ClientState,
+    consumer: Consumer,
+    offsets: tuple[OffsetToCommit, ...],
+    deadline_us: int,
+    now: int,
+) -> Step[ClientState]:
+    """Send the final automatic commit; without one, go on."""
+    if not consumer.settings.enable_auto_commit or not offsets:
+        return advance_close(state, consumer, now)
+    key, state = take_number(state)
+    return queue(state, consumer, Commit(key, CommitKind.CLOSE, offsets, deadline_us), now)
 
 
 def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -65,6 +83,8 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
     match app.stage:
         case CloseStage.COMMIT if late or not _committing(state, consumer):
             return _callbacks(_close_at(state, app, CloseStage.CALLBACKS), consumer, now)
+        case CloseStage.REMOVED if late or not _committing(state, consumer):
+            return _leave_group(state, consumer, app, now)
         case CloseStage.LEAVE if late or _has_left(state):
             return advance_close(_close_at(state, app, CloseStage.COMMITS), consumer, now)
         case CloseStage.COMMITS if late or not commits.asynchronous(state):
@@ -102,7 +122,7 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     closing = state.app
     assert isinstance(closing, Closing), "only close() makes the last call"
     if not state.assignment or not consumer.listener or consumer.assigned is not None:
-        return _leave_group(state, consumer, closing, now)
+        return _commit_and_leave(state, consumer, closing, now)
     epoch = state.member.epoch if consumer.profile.in_background else state.shown_generation
     listener = "revoked" if epoch > 0 else "lost"
     needed = CallbackNeeded(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
@@ -115,7 +135,24 @@ def on_last_call(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
     calling = state.app
     assert isinstance(calling, Calling), "no listener call is running"
     assert isinstance(calling.outer, Closing), "the last call is that of close()"
-    return _leave_group(replace(state, app=calling.outer), consumer, calling.outer, now)
+    return _commit_and_leave(replace(state, app=calling.outer), consumer, calling.outer, now)
+
+
+def _commit_and_leave(
+    state: ClientState, consumer: Consumer, closing: Closing, now: int
+) -> Step[ClientState]:
+    """Continue behind the last listener call; librdkafka first commits what it gives away.
+
+    It does so though the offsets are committed already. Source: ``rd_kafka_assignment_serve_removals``.
+    """
+    member = consumer.assigned is not None or state.member.epoch > 0
+    if not _commits_removed(consumer) or not member:
+        return _leave_group(state, consumer, closing, now)
+    offsets = automatic_offsets(consumer, frozenset(state.assignment))
+    deadline_us = now + consumer.settings.request_timeout_ms * MS
+    removed = closing._replace(stage=CloseStage.REMOVED, deadline_us=deadline_us)
+    step = Step(replace(state, app=removed), (SetTimer(CLOSE, deadline_us),))
+    return step.then(lambda s: _commit(s, consumer, offsets, deadline_us, now))
 
 
 def _leave_group(

@@ -228,6 +228,7 @@ class CloseStage(enum.Enum):
 
     COMMIT = "final commit"
     CALLBACKS = "the last listener call"
+    REMOVED = "the commit of the partitions that this call gave away"
     LEAVE = "the heartbeat that leaves"
     COMMITS = "asynchronous commits that are still under way"
     REQUESTS = "all requests in flight, and the end of the fetch sessions"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Closed, CloseOperation, CommitResult, Failed
+from protocols.consumer.offset_store import OffsetStore, Stores
 from protocols.facts import CommitRefused
 from protocols.messages import (
     HeartbeatRequest,
@@ -14,8 +15,10 @@ from protocols.messages import (
     OffsetCommitRequest,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import ClientDriver, member, offsets, parts
+from .test_background import background
 
 E = ErrorCode
 COOPERATIVE = ("cooperative-sticky",)
@@ -324,3 +327,55 @@ def test_a_close_before_the_rebalance_is_noticed_commits_with_the_old_generation
     driver.close()
 
     assert 1 == driver.one(OffsetCommitRequest).generation_id
+
+
+# -- librdkafka ----------------------------------------------------------------------------------
+
+
+def librdkafka(**settings: object) -> tuple[ClientDriver, OffsetStore]:
+    """Return a stable member of librdkafka that has committed offset 5 of its partition."""
+    store = OffsetStore(Stores(at_hand_over=False, at_next_poll=False, only_forward=True))
+    driver = background("librdkafka", **settings)
+    driver.client.consumer = replace(driver.client.consumer, store=store)
+    driver.stable({0: 0})
+    store.store(offsets({0: 5}), driver.client.consumer.positions)
+    store.committed(offsets({0: 5}))
+    driver.calls.clear()
+    return driver, store
+
+
+def test_librdkafka_calls_its_listener_commits_what_it_gave_away_and_leaves():
+    """``serve_removals`` commits though the offset is committed already; each step waits for the last."""
+    driver, store = librdkafka()
+    driver.hold_calls = True
+    driver.close()
+    assert driver.running
+    assert not driver.pending(OffsetCommitRequest)
+    store.store(offsets({0: 7}), driver.client.consumer.positions)
+    driver.end_call()
+
+    assert offsets({0: 7}) == driver.one(OffsetCommitRequest).offsets
+    assert not driver.pending(LeaveGroupRequest)
+    driver.committed()
+    left(driver)
+    assert closed(driver)
+
+
+@pytest.mark.parametrize(("automatic", "commits"), [(True, 1), (False, 0)])
+def test_an_idle_librdkafka_commits_once_more_when_it_closes(automatic: bool, commits: int):
+    """Java's client commits what it has committed, too, but before its listener."""
+    driver, _ = librdkafka(enable_auto_commit=automatic)
+    driver.close()
+
+    assert commits == len(driver.pending(OffsetCommitRequest))
+    assert 1 - commits == len(driver.pending(LeaveGroupRequest))
+
+
+def test_a_lost_librdkafka_commits_nothing_when_it_closes():
+    """``rd_kafka_cgrp_assigned_offsets_commit``: its assignment is lost."""
+    driver, _ = librdkafka()
+    driver.beaten(E.UNKNOWN_MEMBER_ID)
+    driver.close()
+
+    assert closed(driver)
+    assert not driver.ever(OffsetCommitRequest)

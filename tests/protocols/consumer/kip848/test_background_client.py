@@ -148,3 +148,20 @@ def test_the_tick_of_a_reconciliation_commits_nothing():
 
     assert before == len(driver.ever(OffsetCommitRequest))
     assert driver.now_us < driver.timers["auto-commit"] <= driver.now_us + 1_000_000
+
+
+def test_librdkafka_commits_what_its_listener_gave_away_before_it_leaves():
+    """``rd_kafka_assignment_serve_removals``, behind the callback and also without a new offset."""
+    driver = background()
+    driver.hold_calls = True
+    before = len(driver.ever(OffsetCommitRequest))
+    driver.close()
+    assert driver.running
+    assert before == len(driver.ever(OffsetCommitRequest))
+    driver.end_call()
+
+    assert before + 1 == len(driver.ever(OffsetCommitRequest))
+    assert driver.client.state.member.epoch > 0
+    driver.committed()
+    driver.beaten(-1)
+    assert Closed() == driver.returned[-1]
