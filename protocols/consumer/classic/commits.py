@@ -134,17 +134,23 @@ def send_commit(
 
     A consumer with partitions of its own names neither a member nor an instance.
     """
-    generation, user_assigned = state.generation, state.membership is Membership.USER_ASSIGNED
+    generation = state.generation
     request = OffsetCommitRequest(
         group_id=consumer.group_id,
         generation_id=generation.id,
         member_id=generation.member_id,
-        group_instance_id=None if user_assigned else consumer.settings.group_instance_id,
+        group_instance_id=_instance_of(state, consumer),
         offsets=offsets,
     )
     sent = _sent(state, state.reads.next_correlation_id, kind, offsets)
     step = ask(state, consumer, Api.COMMIT, request, now, commit=offsets, kind=kind)
     return Step(step.state, (Report(sent), *step.effects))
+
+
+def _instance_of(state: ClientState, consumer: Consumer) -> str | None:
+    if state.membership is Membership.USER_ASSIGNED or not consumer.profile.names_instance:
+        return None
+    return consumer.settings.group_instance_id
 
 
 def _sent(

@@ -20,6 +20,7 @@ def settled(state: ClientState, consumer: Consumer) -> bool:
     """Return whether a turn of a stable member would only check deadlines, if it has no responses."""
     return (
         state.membership is Membership.STABLE
+        and state.beat is not None
         and state.rejoin is None
         and state.future is None
         and _has_no_news(state)

@@ -217,7 +217,7 @@ def _send_heartbeat(
         group_id=consumer.group_id,
         generation_id=state.generation.id,
         member_id=state.generation.member_id,
-        group_instance_id=consumer.settings.group_instance_id,
+        group_instance_id=consumer.settings.group_instance_id if profile.names_instance else None,
     )
     waiting = replace(state, beat=replace(beat, phase_us=phase, due_us=due))
     return ask(waiting, consumer, Api.HEARTBEAT, request, now)
@@ -252,7 +252,7 @@ def on_response(
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
             return _on_removed(state, consumer, error, now)
         case ErrorCode.FENCED_INSTANCE_ID:
-            return _on_fenced(state, error)
+            return _on_fenced(state, consumer, error)
         case _:
             return on_failure(state, consumer, now)
 
@@ -312,8 +312,13 @@ def on_failure(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     return Step(after, (next_turn(after, consumer, now),))
 
 
-def _on_fenced(state: ClientState, error: ErrorCode) -> Step[ClientState]:
-    """Stop the thread; the next poll throws, because a newer process has the instance id."""
+def _on_fenced(state: ClientState, consumer: Consumer, error: ErrorCode) -> Step[ClientState]:
+    """Stop the thread; the next poll throws, because a newer process has the instance id.
+
+    Some clients only stop the thread.
+    """
+    if not consumer.profile.throws_fenced:
+        return Step(replace(state, beat=None))
     step = reset_by(state, error.name, "HEARTBEAT", keep_member_id=False)
     failed = Failed(ExceptionName.FENCED_INSTANCE_ID, error)
     return Step(replace(step.state, heartbeat_failure=failed), step.effects)

@@ -129,6 +129,14 @@ class ClientProfile:
     """Whether a member joins again though the application has not polled for ``max.poll.interval.ms``;
     else it looks after each ``retry.backoff.ms`` whether a poll has begun."""
 
+    names_instance: bool = True
+    """Whether heartbeats and commits name the instance of a static member, which fences it by that name;
+    else a member that was replaced is unknown, and joins again."""
+
+    throws_fenced: bool = True
+    """Whether a heartbeat that is answered FENCED_INSTANCE_ID ends the consumer; else it ends the
+    heartbeats, and the application reads on."""
+
     keeps_id_after: frozenset[ErrorCode] = frozenset({ErrorCode.ILLEGAL_GENERATION})
     """The errors that cost a member its generation and not its id, with which it joins again."""
 

@@ -5,7 +5,8 @@ Source: ``consumer/group.py`` (``__next__``, ``_poll_once``, ``DEFAULT_CONFIG``)
 (``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``,
 ``_perform_assignment``), ``client_async.py`` (``least_loaded_node``).
 
-Membership: ``_invoke_rebalance_listener_async`` (a listener that is no coroutine runs in the event loop).
+Membership: ``_invoke_rebalance_listener_async`` (a listener that is no coroutine runs in the event loop),
+``_do_heartbeat`` (``FencedInstanceIdError``).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ KAFKA_PYTHON = ClientProfile(
     wakes_for_group=False,
     calls_without_partitions=Joins.ALL,
     heartbeats_wait_for=frozenset({Busy.LISTENER}),
+    throws_fenced=False,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

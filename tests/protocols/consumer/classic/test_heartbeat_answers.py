@@ -7,7 +7,7 @@ import pytest
 from protocols.consumer.calls import Failed
 from protocols.consumer.classic.calm import moves_requests
 from protocols.consumer.classic.state import Generation, Membership
-from protocols.consumer.clients import JAVA
+from protocols.consumer.clients import JAVA, profile_of
 from protocols.consumer.lookup import Unknown
 from protocols.messages import (
     FindCoordinatorRequest,
@@ -20,6 +20,7 @@ from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 from .driver import ClientDriver, manual_member, parts
+from .test_background import background
 
 E = ErrorCode
 
@@ -154,3 +155,45 @@ def test_a_member_that_will_notice_its_removal_does_not_move_with_whole_periods(
     driver.now_us = 11_900_000  # its heartbeat thread reads the answer 100 ms later
     driver.learn(E.UNKNOWN_MEMBER_ID)
     assert Membership.STABLE is not driver.membership
+
+
+# -- other clients -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("client", "named"), [("aiokafka", None), ("librdkafka", "i")])
+def test_aiokafka_names_its_instance_only_where_it_joins(client: str, named: str | None):
+    """Heartbeat v1 and OffsetCommit v3 have no field for it: a replaced member is unknown, not fenced."""
+    driver = background(client, group_instance_id="i", enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.commit_async({0: 3})
+
+    assert "i" == driver.ever(JoinGroupRequest)[0].message.group_instance_id
+    for kind in (HeartbeatRequest, OffsetCommitRequest):
+        assert named == driver.ever(kind)[0].message.group_instance_id
+
+
+@pytest.mark.parametrize(("client", "kept"), [("aiokafka", ""), ("librdkafka", "m-1")])
+def test_aiokafka_drops_its_member_id_for_a_wrong_generation(client: str, kept: str):
+    """``reset_generation``: the old id stays in the group until its session ends."""
+    driver = background(client, enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.ILLEGAL_GENERATION)
+
+    assert kept == driver.state.generation.member_id
+
+
+def test_a_fenced_kafka_python_stops_its_heartbeats_and_reads_on():
+    """``_do_heartbeat`` only disables them; an automatic commit that is fenced ends it."""
+    driver = manual_member(group_instance_id="i")
+    consumer = driver.client.consumer
+    driver.client.consumer = replace(consumer, profile=profile_of("kafka-python"))
+    driver.learn(E.FENCED_INSTANCE_ID)
+    sent = len(driver.ever(HeartbeatRequest))
+    driver.poll()
+    driver.records({0: 5})
+    driver.advance(20_000)
+
+    assert [(0, 5)] == [(part.first, part.next_offset) for part in driver.poll()]
+    assert sent == len(driver.ever(HeartbeatRequest))
