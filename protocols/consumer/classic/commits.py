@@ -33,7 +33,7 @@ NONE: Final = ErrorCode.NONE
 def local_refusal(state: ClientState, consumer: Consumer) -> ExceptionName | None:
     """Return the exception that rejects a commit before it is sent; None: it may be sent."""
     if state.membership is Membership.UNJOINED:
-        return ExceptionName.COMMIT_FAILED
+        return None if consumer.profile.commits_removed else ExceptionName.COMMIT_FAILED
     refuses = consumer.profile.in_rebalance is InRebalance.REFUSED
     return ExceptionName.REBALANCE_IN_PROGRESS if refuses and _joins(state) else None
 
@@ -225,7 +225,7 @@ def _side_effects(
         )
     if error is ErrorCode.FENCED_INSTANCE_ID:
         return Step(_fenced(state, flight))
-    if _moved_on(state, flight):
+    if _moved_on(state, flight) or flight.generation.lost:
         return Step(state)
     if error in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):
         keep = error in consumer.profile.keeps_id_after

@@ -154,7 +154,8 @@ def _commit_first(
     if consumer.settings.enable_auto_commit and eager:
         state = replace(state, revoking=True)
     if consumer.settings.enable_auto_commit and not listener_first(consumer):
-        if automatic_offsets(consumer) and state.membership is Membership.STABLE:
+        sends = state.membership is Membership.STABLE or consumer.profile.commits_removed
+        if sends and automatic_offsets(consumer):
             number = state.reads.next_correlation_id
             waiting = replace(state, prepare=PrepareCommitting(deadline, number))
             return commit_automatically(waiting, consumer, CommitKind.PREPARE, now)
@@ -171,7 +172,8 @@ def _before_joining(
     state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
     state = watch_topics(state, consumer, frozenset())
     if state.generation.lost and owned:
-        call: Call | None = Call("lost", tuple(sorted(owned)))
+        listener = "revoked" if consumer.profile.commits_removed else "lost"
+        call: Call | None = Call(listener, tuple(sorted(owned)))
     elif state.generation.lost:
         call = (
             Call("revoked", ()) if consumer.profile.calls_without_partitions is Joins.ALL else None

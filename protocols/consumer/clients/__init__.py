@@ -93,6 +93,10 @@ class ClientProfile:
     """Whether a commit waits for the response to the one before it; so does the join of a member with
     automatic commits, whose first step is a commit."""
 
+    commits_removed: bool = False
+    """Whether a member that was removed commits before it joins again, as no member: only an empty group
+    accepts that. Its listener gets a call for revoked partitions, as it has none for lost ones."""
+
     commits_unassigned: bool = True
     """Whether the application can commit partitions that it does not own."""
 

@@ -33,6 +33,7 @@ AIOKAFKA = ClientProfile(
     repeats_commits=Repeats.MEMBERSHIP_TOO,
     in_rebalance=InRebalance.SENT,
     commits_in_turn=True,
+    commits_removed=True,
     commits_unassigned=False,
     joins_unpolled=False,
     names_instance=False,

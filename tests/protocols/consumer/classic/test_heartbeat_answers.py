@@ -19,7 +19,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import ClientDriver, manual_member, parts
+from .driver import ClientDriver, manual_member, offsets, parts
 from .test_background import background
 
 E = ErrorCode
@@ -197,3 +197,22 @@ def test_a_fenced_kafka_python_stops_its_heartbeats_and_reads_on():
 
     assert [(0, 5)] == [(part.first, part.next_offset) for part in driver.poll()]
     assert sent == len(driver.ever(HeartbeatRequest))
+
+
+@pytest.mark.parametrize("error", [E.NONE, E.UNKNOWN_MEMBER_ID])
+def test_a_removed_aiokafka_commits_as_no_member_before_it_joins_again(error):
+    """``_on_join_prepare`` behind ``reset_generation``; an empty group accepts it. "Lost" is not called."""
+    driver = background("aiokafka")
+    driver.stable({0: 0})
+    driver.hand({0: 5})
+    driver.calls.clear()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.UNKNOWN_MEMBER_ID)
+    commit = driver.one(OffsetCommitRequest)
+    assert (-1, "", offsets({0: 5})) == (commit.generation_id, commit.member_id, commit.offsets)
+    assert not driver.calls
+    driver.committed(error)
+
+    assert [("revoked", parts(0))] == driver.calls
+    assert driver.pending(JoinGroupRequest)
+    assert not driver.pending(OffsetCommitRequest)
