@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import multiprocessing
 import os
 import resource
@@ -116,6 +117,7 @@ class _Forks:
         self._end(pid)
         while True:
             change = self._parent.recv()
+            _load(change.path.relative_to(self._tree))
             if (new := _new_codes(change)) is None:
                 self._parent.send(None)
             elif (pid := os.fork()) == 0:
@@ -176,6 +178,11 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     signal.alarm(LIMIT_S)
+
+
+def _load(path: Path) -> None:
+    """Import a source file, also one that is imported only when it is used: a fork changes what is loaded."""
+    importlib.import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
 
 
 def _new_codes(change: Change) -> dict[CodeType, CodeType] | None:

@@ -25,6 +25,7 @@ def test_all_questions_agree_with_the_definition(spans, first, end):
     there = [at for at in range(first, end) if at not in gone]
 
     assert gone == members(removed.ranges)
+    assert all(low < high for low, high in removed.ranges)
     assert sum(at not in gone for at in range(first)) == removed.records_before(first)
     assert there == [at for run in removed.runs(first, end) for at in range(*run)]
     assert gone & {*range(first, end)} == members(removed.within(first, end))

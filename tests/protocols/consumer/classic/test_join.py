@@ -6,6 +6,7 @@ import pytest
 
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.clients import JAVA
+from protocols.facts import ClientDropped
 from protocols.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -15,7 +16,7 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import MEMBER, ClientDriver, parts
+from .driver import MEMBER, ClientDriver, manual_member, parts
 
 E = ErrorCode
 BOTH = ("range", "cooperative-sticky")
@@ -103,6 +104,22 @@ def test_a_client_whose_session_goes_on_while_it_joins_joins_as_a_new_member(res
     driver.poll(1_000)
 
     assert members == [sent.message.member_id for sent in driver.pending(JoinGroupRequest)]
+
+
+def test_a_session_that_ends_behind_the_member_it_was_of_drops_it_no_second_time():
+    """The answer to an older commit has told it while its JoinGroup is in flight."""
+    driver = manual_member()
+    profile = replace(JAVA, session_rests_in_join=False)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile)
+    driver.commit_async({0: 5})
+    driver.learn()
+    driver.poll()
+    driver.committed(E.UNKNOWN_MEMBER_ID)
+    driver.advance(50_000)
+
+    assert [dropped.reason for dropped in driver.emitted(ClientDropped)] == [
+        "encountered UNKNOWN_MEMBER_ID from OFFSET_COMMIT response"
+    ]
 
 
 def test_a_static_member_sends_its_instance_id_everywhere():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocols.consumer.calls import CommitResult, Failed
 from protocols.facts import EpochOpened
 from protocols.messages import FetchedRecords, FetchRequest, FetchResponse
@@ -113,16 +115,17 @@ def test_out_of_range_of_a_partition_given_away_is_never_thrown():
     assert [] == thrown(driver)
 
 
-def test_out_of_range_for_another_position_is_stale():
+@pytest.mark.parametrize("at", [5, 0])
+def test_out_of_range_for_another_position_is_stale(at):
     """The position has moved since that fetch was sent: the error is dropped."""
     driver = ClientDriver(enable_auto_commit=False)
-    driver.stable({0: 5})
+    driver.stable({0: at})
     (late,) = driver.pending(FetchRequest)
     driver.learn()
     driver.join(0, generation=2)
     driver.fetched({0: 50})
     driver.poll()
-    refused = FetchedRecords(parts(0)[0], 5, 5, E.OFFSET_OUT_OF_RANGE)
+    refused = FetchedRecords(parts(0)[0], at, at, E.OFFSET_OUT_OF_RANGE)
     driver.respond(late, FetchResponse(BROKER, (refused,)))
     driver.poll()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.facts import Departure, MemberRemoved
+from protocols.facts import Departure, MemberAdded, MemberRemoved
 from protocols.messages import TEMPORARY_LEAVE_EPOCH
 from protocols.messages.errors import ErrorCode
 
@@ -28,6 +28,9 @@ def test_a_returning_static_member_needs_no_room():
     assert ErrorCode.NONE is joined.error
     assert joined.member_id not in ("", "A")
     assert {"i": joined.member_id} == dict(it.group.static_members)
+    added = it.emitted(MemberAdded)[-1]
+    assert (joined.member_id, "A") == (added.member_id, added.replaced)
+    assert [joined.member_id] == [member.member_id for member in it.group]
 
 
 def test_a_new_static_member_needs_room():

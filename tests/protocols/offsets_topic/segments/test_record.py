@@ -136,3 +136,14 @@ def test_malformed_records_have_an_error():
     """With the index of the record."""
     with pytest.raises(BadBatch, match="record 1 of 1 has 1 bytes more than its fields take"):
         add_records(RecordFields.empty(), NULL_WITH_A_VALUE, 0, 1, 0, 0)
+
+
+def test_a_batch_of_as_many_records_as_the_limit_is_read():
+    """One more is refused before any is read."""
+    data = encode_records([LogRecord(at, 5_000, b"k", b"v", ()) for at in range(2)], 0, 5_000)
+    fields = RecordFields.empty()
+    with pytest.raises(BadBatch, match="2 records in one batch; the limit `records` is 1"):
+        add_records(fields, data, 0, 2, 0, 5_000, most=1)
+    add_records(fields, data, 0, 2, 0, 5_000, most=2)
+
+    assert [0, 1] == fields.offsets

@@ -254,3 +254,12 @@ def test_a_window_is_never_asked_about_bytes_that_it_does_not_have(position):
     """It would return other bytes; refused under ``python -O``, too."""
     with pytest.raises(ValueError, match="in memory are 0 to 8"):
         Window(bytes(8)).bytes_at(position, 4)
+
+
+def test_a_window_reads_on_only_for_bytes_that_it_does_not_have():
+    """Not for the last ones in memory."""
+    source = io.BytesIO(bytes(2 * CHUNK_BYTES))
+    window = Window(source)
+    available = [window.reach(0, size) for size in (8, CHUNK_BYTES)]
+
+    assert ([8, CHUNK_BYTES], CHUNK_BYTES) == (available, source.tell())

@@ -93,6 +93,13 @@ def test_batches_without_times_count_by_the_clock():
     assert RollReason.AGE is roll_reason(timeless, header(-1), settings, now_ms=1_501)
 
 
+def test_the_beginning_of_time_is_a_time():
+    """Only -1 is none."""
+    earliest = Segment(0, 10, 1_000, first_timestamp_ms=0, created_ms=500)
+
+    assert None is roll_reason(earliest, header(900), LogSettings(segment_ms=1_000), now_ms=9_000)
+
+
 def test_a_maximal_lag_makes_segments_shorter():
     """The active segment is not compacted, so it must not be older than that."""
     hour = LogSettings(max_compaction_lag_ms=3_600_000)
