@@ -195,7 +195,7 @@ def ids_in_timer(name: str, prefix: str) -> Iterator[tuple[str, str]]:
     group and member is meant.
     """
     place = name.find("-", len(prefix))
-    while place >= 0:
+    while place != -1:
         yield name[len(prefix) : place], name[place + 1 :]
         place = name.find("-", place + 1)
 

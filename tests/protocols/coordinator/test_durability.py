@@ -263,6 +263,20 @@ def test_an_append_that_failed_does_not_turn_a_group_back():
     assert "other" not in driver.shard.groups
 
 
+def test_a_group_whose_own_record_failed_stays_in_memory():
+    """Only one that the failed record made is removed."""
+    driver = GroupDriver()
+    (a,) = driver.stable("a")
+    driver.hold = True
+    start = len(driver.log)
+    driver.leave(a)
+    assert start < len(driver.log)
+
+    driver.reject(start, ErrorCode.NOT_ENOUGH_REPLICAS)
+
+    assert State.EMPTY == driver.state
+
+
 def test_a_group_deleted_and_recreated_is_restored():
     """Both appends fail: the new group is removed, the old one returns."""
     driver = GroupDriver()

@@ -115,6 +115,7 @@ def test_a_session_that_ends_behind_the_member_it_was_of_drops_it_no_second_time
     driver.learn()
     driver.poll()
     driver.committed(E.UNKNOWN_MEMBER_ID)
+    driver.poll()
     driver.advance(50_000)
 
     assert [dropped.reason for dropped in driver.emitted(ClientDropped)] == [
