@@ -83,6 +83,15 @@ def _returns_while_joining(profile: ClientProfile) -> str:
     return "of kept partitions" if profile.records_while_joining else "no"
 
 
+def _continues(profile: ClientProfile) -> str:
+    policy = "`auto.offset.reset`"
+    return (
+        f"the time of the last record read; without one, {policy}"
+        if profile.resets_to_last_read
+        else policy
+    )
+
+
 _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("known as", lambda p: p.packages),
     ("version", lambda p: p.follows),
@@ -107,10 +116,7 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         "`close()` waits for the fetches in flight (up to `fetch.max.wait.ms`)",
         lambda p: _yes(on=p.awaits_fetches_at_close),
     ),
-    (
-        "looks the coordinator up over a connection that it has",
-        lambda p: _yes(on=p.asks_connected),
-    ),
+    ("the broker asked for the coordinator", lambda p: p.asks.value),
     (
         "a lookup waits for the fetch in flight to the same broker",
         lambda p: _yes(on=not p.fetches_apart),
@@ -130,6 +136,12 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         lambda p: _yes(on=bool(p.limits_heartbeat)),
     ),
     ("`auto.offset.reset`", lambda p: _listed(p.resets or RESET_POLICIES)),
+    ("a position out of range continues at", _continues),
+    ("before its leader assigns partitions,", lambda p: p.leader_metadata.value),
+    (
+        "each member joins again for new partitions of its topics",
+        lambda p: _yes(on=p.every_member_watches),
+    ),
     ("limits the time between polls", lambda p: _yes(on=p.limits_poll_interval)),
     ("`read_with` (records)", _reads),
     ('`commit = "store"`', lambda p: f"`{p.stores}`" if p.stores else "-"),

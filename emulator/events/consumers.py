@@ -17,12 +17,22 @@ class PositionSource(enum.StrEnum):
     EARLIEST = "earliest"
     LATEST = "latest"
     BY_DURATION = "by_duration"
+    LAST_READ = "time of the last record read"
     SEEK = "seek"
     TRUNCATED = "truncated"
     """The leader moved it back (OffsetsForLeaderEpoch)."""
 
     UNKNOWN = "unknown"
     """The history shows only what was processed."""
+
+
+RESETS = (
+    PositionSource.EARLIEST,
+    PositionSource.LATEST,
+    PositionSource.BY_DURATION,
+    PositionSource.LAST_READ,
+)
+"""The sources of a position that was reset."""
 
 
 class ResetReason(enum.StrEnum):

@@ -21,8 +21,8 @@ from emulator.events import (
     PositionSource,
     StoreRestored,
 )
+from emulator.events.consumers import RESETS
 from emulator.ledger.causes import (
-    RESETS,
     Opening,
     Reason,
     reason_for_repeat,

@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 from assignors.values import dataclass
 from emulator.events import End, PositionSource, ResetReason
+from emulator.events.consumers import RESETS
 from emulator.ledger.cluster import UNKNOWN_COORDINATOR, OffsetsPartition
 from emulator.ledger.commits import NONE_COMMITTED, Committed
 from emulator.ledger.entries import Cause, Link
 from emulator.ledger.epochs import Epoch, FailedCommit
 
-RESETS = (PositionSource.EARLIEST, PositionSource.LATEST, PositionSource.BY_DURATION)
 ENDED = (End.CRASHED, End.FAILED)
 """Why an epoch closes when its process ends without closing its consumer."""
 
@@ -237,7 +237,7 @@ def _reset_beyond(opening: Opening) -> Reason | None:
 
 
 def _retention(opening: Opening) -> Reason | None:
-    if opening.source != PositionSource.EARLIEST:
+    if opening.source not in (PositionSource.EARLIEST, PositionSource.LAST_READ):
         return None
     return Reason(Cause.RETENTION, opening.why, (opening.committed.link,))
 

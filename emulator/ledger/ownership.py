@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection
 
 from assignors.types import TopicPartition
 from emulator import events as ev
+from emulator.events.consumers import RESETS
 from emulator.ledger.accounts import Account, AccountKey, Consumer, Holding
 from emulator.ledger.attribution import Attributions, Roots
-from emulator.ledger.causes import NOT_IN_THE_LOG, RESETS, Opening
+from emulator.ledger.causes import NOT_IN_THE_LOG, Opening
 from emulator.ledger.cluster import INSTANT, UNKNOWN_COORDINATOR, Coordinators, Topics, link_to
 from emulator.ledger.commits import NONE_COMMITTED, Committed, CommittedOffsets
 from emulator.ledger.coverage import Coverage

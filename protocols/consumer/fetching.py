@@ -141,6 +141,7 @@ class Fetcher(FetchBuffer):
                     self._refused(reading, part)
             elif reading is not None and part.next_offset > part.first:
                 self._buffer.append(CompletedFetch(reading, part))
+                reading.last_ms = part.last_ms
         return failed
 
     def _refused(self, reading: Reading, part: FetchedRecords) -> None:

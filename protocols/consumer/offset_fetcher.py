@@ -34,6 +34,9 @@ from protocols.values import replace
 if TYPE_CHECKING:
     from protocols.consumer.clients import ClientProfile
 
+LAST_READ = "time of the last record read"
+"""The source of a position that was reset to it."""
+
 
 def fetch_error(response: OffsetFetchResponse, retried: frozenset[ErrorCode]) -> ErrorCode:
     """Return the error of an OffsetFetch: its own, or the most severe of its partitions.
@@ -87,6 +90,12 @@ def partitions_without_offset(
     ]
 
 
+def _timestamp_of(reader: Reader, partition: TopicPartition, now: int) -> int:
+    """Return the timestamp that a reset asks for."""
+    given = reader.positions.readings[partition].last_ms
+    return _timestamp(reader, now) if given is None else given
+
+
 def _timestamp(reader: Reader, now: int) -> int:
     policy = reader.settings.auto_offset_reset
     if policy == "earliest":
@@ -106,7 +115,6 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
         return Step(reads)
     step = Step(reads)
     gate = now + reader.settings.request_timeout_ms * MS
-    timestamp = _timestamp(reader, now)
     for leader, partitions in _by_leader(wanted, reader).items():
         if leader == NO_LEADER:
             step = step.then(lambda r: metadata.request_update(r, reader, now))
@@ -116,7 +124,7 @@ def list_offsets(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
         number, after = step.state.numbered()
         listing = {**after.listing, number: Listing(leader, partitions)}
         request = ListOffsetsRequest(
-            partitions=tuple((tp, timestamp) for tp in partitions),
+            partitions=tuple((tp, _timestamp_of(reader, tp, now)) for tp in partitions),
             isolation_level=reader.settings.isolation_level,
         )
         sent = Send(leader, request, number)
@@ -157,21 +165,35 @@ def on_list_offsets_response(
     """Set positions to the returned offsets; retry partitions with an error later."""
     reads = _without_listing(reads, number)
     facts: list[Effect] = []
-    failed = []
+    failed, beyond = [], []
     for entry in response.offsets:
         if not reader.positions.holds(entry.partition, Phase.RESETTING):
             continue
         if entry.error is ErrorCode.NONE and entry.offset >= 0:
-            reader.positions.seek(entry.partition, entry.offset)
             facts.append(Report(_reset_fact(reader, entry.partition, entry.offset)))
+            reader.positions.seek(entry.partition, entry.offset)
         elif entry.error is not ErrorCode.NONE:
             failed.append(entry.partition)
-    step = Step(reads, tuple(facts))
+        elif reader.positions.readings[entry.partition].last_ms is not None:
+            beyond.append(entry.partition)
+    step = Step(reads, tuple(facts)).then(lambda r: _list_ends(r, reader, beyond, now))
     if not failed:
         return step
     retry = now + reader.settings.retry_backoff_ms * MS
     reader.positions.ask_again(Phase.RESETTING, failed, retry)
     return step.then(lambda r: metadata.request_update(r, reader, now))
+
+
+def _list_ends(
+    reads: Reads, reader: Reader, partitions: list[TopicPartition], now: int
+) -> Step[Reads]:
+    """Reset these positions to the end of the log: no record has the timestamp asked for, or a later one."""
+    if not partitions:
+        return Step(reads)
+    for tp in partitions:
+        reader.positions.readings[tp].last_ms = LATEST_TIMESTAMP
+    reader.positions.ask_again(Phase.RESETTING, partitions, now)
+    return list_offsets(reads, reader, now)
 
 
 def _without_listing(reads: Reads, number: int) -> Reads:
@@ -180,9 +202,10 @@ def _without_listing(reads: Reads, number: int) -> Reads:
 
 
 def _reset_fact(reader: Reader, partition: TopicPartition, offset: int) -> EpochOpened:
-    source = reader.settings.auto_offset_reset.partition(":")[0]
-    why = reader.positions.reset_reason(partition)
-    return EpochOpened(partition=partition, offset=offset, source=source, why=why)
+    reading = reader.positions.readings[partition]
+    policy = reader.settings.auto_offset_reset.partition(":")[0]
+    source = policy if reading.last_ms is None else LAST_READ
+    return EpochOpened(partition=partition, offset=offset, source=source, why=reading.why)
 
 
 def on_list_offsets_failed(reads: Reads, reader: Reader, number: int, now: int) -> Step[Reads]:
@@ -238,7 +261,9 @@ def _is_current(reader: Reader, part: FetchedRecords) -> bool:
 def _out_of_range(reads: Reads, reader: Reader, partition: TopicPartition) -> Reads:
     """Reset the position by the reset policy; without a policy record an error for poll."""
     if reader.settings.auto_offset_reset != "none":
-        reader.positions.reset(partition, "out of range")
+        remembers = reader.profile.resets_to_last_read
+        last_ms = reader.positions.readings[partition].last_ms if remembers else None
+        reader.positions.reset(partition, "out of range", last_ms)
         return reads
     offset = reader.positions.fetch_position(partition).offset
     return replace(reads, out_of_range={**reads.out_of_range, partition: offset})

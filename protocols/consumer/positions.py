@@ -61,6 +61,7 @@ class Reading:
     __slots__ = (
         "current",
         "epochs",
+        "last_ms",
         "leader",
         "partition",
         "phase",
@@ -84,6 +85,8 @@ class Reading:
         """When its reset or validation may be requested (again)."""
 
         self.why = ""
+        self.last_ms: int | None = None
+        """The timestamp of the last record read, to which a client may reset it; None: not known."""
 
     @property
     def epoch(self) -> int:
@@ -97,6 +100,7 @@ class Reading:
         self.current = current
         self.phase = Phase.READING
         self.retry_us = 0
+        self.last_ms = None
 
     def await_validation(self) -> None:
         """Await validation by the leader, if the epochs of position and leader are known."""
@@ -104,9 +108,9 @@ class Reading:
         self.phase = Phase.VALIDATING if known else Phase.READING
         self.retry_us = 0
 
-    def reset(self, why: str) -> None:
-        """Drop the position, so that it has to be reset."""
-        self.position = UNSET
+    def reset(self, why: str, last_ms: int | None) -> None:
+        """Drop the position, so that it has to be reset, to this timestamp or by the policy."""
+        self.position, self.last_ms = UNSET, last_ms
         self.phase = Phase.RESETTING
         self.retry_us = 0
         self.why = why
@@ -313,17 +317,14 @@ class Positions:
         """Resume reading at a position that the leader has confirmed."""
         self._all_reading = None
         reading = self.readings[partition]
-        reading.phase = Phase.READING
-        reading.retry_us = 0
+        reading.phase, reading.retry_us, reading.last_ms = Phase.READING, 0, None
 
-    def reset(self, partition: TopicPartition, why: str = "no offset") -> None:
-        """Drop a position; the reset policy decides where to continue."""
+    def reset(
+        self, partition: TopicPartition, why: str = "no offset", last_ms: int | None = None
+    ) -> None:
+        """Drop a position; continue where records have this timestamp, or by the reset policy."""
         self._all_reading = None
-        self.readings[partition].reset(why)
-
-    def reset_reason(self, partition: TopicPartition) -> str:
-        """Return why the last reset of ``partition`` was needed."""
-        return self.readings[partition].why
+        self.readings[partition].reset(why, last_ms)
 
     def due(self, phase: Phase, now: int) -> tuple[TopicPartition, ...]:
         """Return the partitions whose reset or validation may be requested now."""

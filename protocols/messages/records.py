@@ -171,6 +171,9 @@ class FetchedRecords(NamedTuple):
     gaps: Gaps | Removed | None = None
     """Which of these offsets hold no record; None: all hold one."""
 
+    last_ms: int | None = None
+    """The timestamp of the last record, in epoch ms, for a client that remembers it."""
+
 
 class FetchResponse(NamedTuple):
     """Records, in the broker's order."""

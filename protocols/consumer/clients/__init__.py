@@ -189,6 +189,10 @@ class ClientProfile:
     retries_refused_fetch: bool = True
     """Whether a fetch of offsets that is answered STALE_MEMBER_EPOCH is repeated; else there are none."""
 
+    resets_to_last_read: bool = False
+    """Whether a position out of range is reset to the timestamp of the last record read before it; without
+    one, by the reset policy."""
+
     resets_each_assignment: bool = False
     """Whether the reset policy is applied at each assignment, not only without a committed offset."""
 

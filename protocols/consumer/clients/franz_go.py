@@ -2,8 +2,8 @@
 
 Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.go`` (``loopCommit``,
 ``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``, ``manageFailWait``,
-``handleJoinResp``, ``setupAssignedAndHeartbeat``), ``source.go``, ``client.go`` (``Client.broker``: each
-known broker in turn, in an order that is drawn).
+``handleJoinResp``, ``setupAssignedAndHeartbeat``), ``source.go`` (``handleReqResp``),
+``client.go`` (``Client.broker``: each known broker in turn, in an order that is drawn).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ FRANZ_GO = ClientProfile(
     in_rebalance=InRebalance.WAITS,
     revoke_commit=RevokeCommit.TWICE,
     only_forward=True,
+    resets_to_last_read=True,
     session_end=SessionEnd.NOTHING,
     limits_poll_interval=False,
     keeps_id_after=frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID}),

@@ -48,7 +48,7 @@ def test_a_reset_has_its_reason_and_time():
     positions = reading({0: 0, 1: 0})
     positions.reset(tp(0), "out of range")
     assert ("out of range", (tp(0),), None) == (
-        positions.reset_reason(tp(0)),
+        positions.readings[tp(0)].why,
         positions.due(Phase.RESETTING, 0),
         positions.next_due_us(0),
     )

@@ -13,7 +13,8 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from emulator.world.cluster.partitions.arrivals import NEVER
-from emulator.world.cluster.partitions.partition_log import PartitionLog, StaleLog
+from emulator.world.cluster.partitions.partition_log import PartitionLog
+from emulator.world.cluster.partitions.stale_log import StaleLog
 from emulator.world.cluster.replicas import ReplicaSet
 from protocols.messages import EpochStart
 from protocols.messages.records import Gaps
@@ -65,6 +66,10 @@ class CommittedLog:
         whole = range(serial, serial - serial % size + size)
         last = whole[bisect_left(whole, True, key=lambda place: not self._arrives(place)) - 1]
         return self._shown.visible_us(self._gaps.end_of(last))
+
+    def last_appended_at(self, end: int) -> int:
+        """Return the append time of the last record before *end*."""
+        return self._whole.last_appended_at(end)
 
     def phase(self, offset: int) -> None:
         """Return None: the times of transactions follow no rule."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from emulator.world.cluster.partitions.committed_log import CommittedLog
-from emulator.world.cluster.partitions.partition_log import PartitionLog, StaleLog
+from emulator.world.cluster.partitions.partition_log import PartitionLog
+from emulator.world.cluster.partitions.stale_log import StaleLog
 
 ShownLog = PartitionLog | StaleLog | CommittedLog
 

@@ -10,6 +10,7 @@ from protocols.messages.errors import ErrorCode
 
 if TYPE_CHECKING:
     from assignors.types import TopicPartition
+    from emulator.world.cluster.partitions.shown_log import ShownLog
     from emulator.world.cluster.replicas import ReplicaSet
     from emulator.world.consumer.polling.fetch_in_flight import FetchInFlight, Want
 
@@ -48,7 +49,18 @@ def _read(want: Want, fetch: FetchInFlight, room: int, *, first: bool) -> Fetche
     end = min(log.high_watermark(fetch.ready_us), offset_after(log, want.offset, most))
     end = max(end, want.offset)
     gaps, want.answered = log.delivered, end
-    return FetchedRecords(want.partition, want.offset, end, epochs=log.epochs, gaps=gaps)
+    last_ms = _last_ms(log, end, fetch) if end > want.offset else None
+    return FetchedRecords(
+        want.partition, want.offset, end, epochs=log.epochs, gaps=gaps, last_ms=last_ms
+    )
+
+
+def _last_ms(log: ShownLog, end: int, fetch: FetchInFlight) -> int | None:
+    """Return the timestamp of the last record before *end*, if the client remembers it."""
+    blueprint = fetch.process.blueprint
+    if not blueprint.profile.resets_to_last_read:
+        return None
+    return blueprint.epoch_ms + log.last_appended_at(end) // 1_000
 
 
 def _refused(
