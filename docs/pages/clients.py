@@ -137,6 +137,10 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ),
     ("`auto.offset.reset`", lambda p: _listed(p.resets or RESET_POLICIES)),
     ("a position out of range continues at", _continues),
+    (
+        "knows leader epochs: validates positions, follows the leader that comes with an error (KIP-951)",
+        lambda p: _yes(on=p.knows_epochs),
+    ),
     ("before its leader assigns partitions,", lambda p: p.leader_metadata.value),
     (
         "each member joins again for new partitions of its topics",

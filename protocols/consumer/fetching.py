@@ -34,16 +34,18 @@ class Broken(NamedTuple):
 class Fetcher(FetchBuffer):
     """The positions, buffered records and fetches of one consumer."""
 
-    __slots__ = ("_broken", "_connected", "_in_flight", "_queue", "_sessions")
+    __slots__ = ("_broken", "_connected", "_in_flight", "_queue", "_sessions", "_takes_hints")
 
-    def __init__(self, queue: int | None = None) -> None:
+    def __init__(self, queue: int | None = None, *, takes_hints: bool = True) -> None:
         """Create the data plane of a new consumer.
 
         *queue*: records of a partition that are buffered before it is not fetched; None: a broker
-        with buffered records is not asked at all, as in the Java client.
+        with buffered records is not asked at all, as in the Java client. *takes_hints*: whether it
+        follows the leader that a broker returns with an error.
         """
         super().__init__()
         self._queue = queue
+        self._takes_hints = takes_hints
         self._in_flight: set[int] = set()
         self._sessions: set[int] = set()
         """The brokers with a fetch session of this consumer."""
@@ -146,7 +148,7 @@ class Fetcher(FetchBuffer):
 
     def _refused(self, reading: Reading, part: FetchedRecords) -> None:
         self.positions.move_to_end(reading)
-        if part.current_leader is not None:
+        if part.current_leader is not None and self._takes_hints:
             self.positions.update_leader(part.partition, part.current_leader)
 
     def disconnected(self, broker: int, ready_us: int = 0) -> None:

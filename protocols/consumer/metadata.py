@@ -166,7 +166,8 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         brokers=response.brokers,
     )
     recreated = _recreated(before.topics, topics)
-    reader.positions.update_leaders(leaders_of(topics.values()), recreated)
+    known = leaders_of(topics.values(), epochs=reader.profile.knows_epochs)
+    reader.positions.update_leaders(known, recreated)
     return Step(replace(reads, metadata=after), (SetTimer(METADATA, due_us(after, reader)),))
 
 
@@ -186,9 +187,11 @@ def _recreated(
     )
 
 
-def leaders_of(topics: Iterable[TopicDescription]) -> Mapping[TopicPartition, LeaderAndEpoch]:
-    """Return leader and leader epoch of each partition."""
-    by_topic = [_leaders_of(topic) for topic in topics]
+def leaders_of(
+    topics: Iterable[TopicDescription], *, epochs: bool = True
+) -> Mapping[TopicPartition, LeaderAndEpoch]:
+    """Return leader and leader epoch of each partition; *epochs*: whether the client knows these."""
+    by_topic = [_leaders_of(topic, epochs) for topic in topics]
     if len(by_topic) == 1:
         return by_topic[0]
     found: dict[TopicPartition, LeaderAndEpoch] = {}
@@ -198,9 +201,9 @@ def leaders_of(topics: Iterable[TopicDescription]) -> Mapping[TopicPartition, Le
 
 
 @lru_cache(maxsize=256)
-def _leaders_of(topic: TopicDescription) -> dict[TopicPartition, LeaderAndEpoch]:
-    epochs = topic.leader_epochs or (UNKNOWN_EPOCH,) * len(topic.leaders)
-    pairs = list(zip(topic.leaders, epochs, strict=True))
+def _leaders_of(topic: TopicDescription, known: bool) -> dict[TopicPartition, LeaderAndEpoch]:
+    epochs = topic.leader_epochs if known else ()
+    pairs = list(zip(topic.leaders, epochs or (UNKNOWN_EPOCH,) * len(topic.leaders), strict=True))
     shared = {pair: LeaderAndEpoch(*pair) for pair in dict.fromkeys(pairs)}
     return {TopicPartition(topic.name, number): shared[pair] for number, pair in enumerate(pairs)}
 

@@ -32,7 +32,9 @@ def new_client(
     """
     own = client_settings(blueprint.group, blueprint.member)
     limit = records_at_once(blueprint.group, blueprint.member)
-    store, fetcher = _store(blueprint, own), Fetcher(_queue(blueprint.profile, own))
+    profile = blueprint.profile
+    fetcher = Fetcher(_queue(profile, own), takes_hints=profile.knows_epochs)
+    store = _store(blueprint, own)
     if blueprint.settings.group_protocol == "consumer":
         return _of_consumer_protocol(blueprint, process, member_ids, limit, store, fetcher)
     classic = classic_consumer(blueprint, process)

@@ -189,6 +189,10 @@ class ClientProfile:
     retries_refused_fetch: bool = True
     """Whether a fetch of offsets that is answered STALE_MEMBER_EPOCH is repeated; else there are none."""
 
+    knows_epochs: bool = True
+    """Whether it knows leader epochs: it names them in fetches, validates its positions with them, and
+    follows the newer leader that comes with the error of a fetch (KIP-951)."""
+
     resets_to_last_read: bool = False
     """Whether a position out of range is reset to the timestamp of the last record read before it; without
     one, by the reset policy."""

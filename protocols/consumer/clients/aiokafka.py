@@ -30,6 +30,7 @@ AIOKAFKA = ClientProfile(
     covers=Covers.RETURNED,
     commit_clock=CommitClock.CREATION,
     commits_epochs=False,
+    knows_epochs=False,
     repeats_commits=Repeats.MEMBERSHIP_TOO,
     in_rebalance=InRebalance.SENT,
     commits_in_turn=True,

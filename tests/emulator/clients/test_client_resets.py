@@ -55,3 +55,41 @@ def test_others_resume_by_their_policy():
 
     assert ["latest"] == sources
     assert {"position reset to latest"} == set(lost)
+
+
+TRUNCATED = """
+title = "the log is truncated below a position"
+run_for = "100s"
+cluster = {{ settings = {{ "unclean.leader.election.enable" = true, "replica.lag.time.max.ms" = "5s" }} }}
+topic = [{{ name = "t", partitions = 1, replicas = 2, leaders = [1], rate = "20/s", acks = "1" }}]
+
+[[group]]
+id = "g"
+coordinator = 3
+topics = ["t"]
+members = 1
+work = "1ms"
+client = "{client}"
+settings = {{ "auto.offset.reset" = "earliest" }}
+
+[[fault]]
+cut = ["broker-1", "broker-2"]
+at = "12s"
+for = "60s"
+
+[[fault]]
+crash_broker = "broker-1"
+at = "22s"
+"""
+
+
+@pytest.mark.parametrize(
+    ("client", "source"),
+    [("java", "truncated"), ("librdkafka", "truncated"), ("aiokafka", "earliest")],
+)
+def test_a_client_without_leader_epochs_does_not_notice_a_truncation(client: str, source: str):
+    """Its position is out of range and is reset, which repeats the whole log."""
+    run = emulator.run(loads(TRUNCATED.format(client=client), "a test"), seed=1)
+    opened = [event.what for event in run.events if isinstance(event.what, EpochOpened)]
+
+    assert source == opened[-1].source

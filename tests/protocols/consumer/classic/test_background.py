@@ -27,6 +27,7 @@ from protocols.messages import (
     ListOffsetsRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    OffsetsForLeaderEpochRequest,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
@@ -351,3 +352,20 @@ def test_no_position_is_looked_up_behind_a_join_that_failed():
     driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
 
     assert asked == len(driver.ever(OffsetFetchRequest))
+
+
+@pytest.mark.parametrize(("name", "validates"), [("aiokafka", False), ("librdkafka", True)])
+def test_whether_a_client_validates_the_position_of_its_committed_offset(
+    name: str, validates: bool
+):
+    """Aiokafka knows no leader epochs (``FetchRequest.build``)."""
+    driver = background(name, enable_auto_commit=False)
+    driver.leader_epochs = dict.fromkeys(parts(0, 1), 0)
+    driver.join(0)
+    driver.fetched({0: 5}, epoch=0)
+    driver.advance(100)
+    driver.poll()
+
+    assert validates is bool(driver.ever(OffsetsForLeaderEpochRequest))
+    if not validates:
+        assert -1 == driver.one(FetchRequest).partitions[0].current_leader_epoch
