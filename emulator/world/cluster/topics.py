@@ -20,10 +20,8 @@ from emulator.world.cluster.partitions.arrivals import (
     Silent,
     Steady,
 )
-from emulator.world.cluster.partitions.committed_log import CommittedLog
 from emulator.world.cluster.partitions.partition_log import PartitionLog
-from emulator.world.cluster.partitions.shown_log import ShownLog
-from emulator.world.cluster.partitions.stale_log import StaleLog
+from emulator.world.cluster.partitions.shown_log import CommittedLog, ShownLog, StaleLog
 from emulator.world.cluster.replicas import NO_BROKER, Belief, ReplicaSet
 from emulator.world.draws import base64_id, stream_key
 from protocols.messages import (
