@@ -30,7 +30,8 @@ class PrepareCommitting:
     """Correlation id; None: failed with a retriable error, to be sent again."""
 
     gone: frozenset[TopicPartition] = frozenset()  # of the listener call before the commit
-    retry_us: int | None = None  # when to send it again after that call
+    retry_us: int | None = None
+    """When to send it again at the latest; None: poll has not waited since it failed."""
 
 
 @dataclass(frozen=True, slots=True)

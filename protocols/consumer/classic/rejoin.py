@@ -54,9 +54,14 @@ def needed(state: ClientState) -> bool:
     return state.rejoin is not None or state.future is not None
 
 
-def pauses(state: ClientState) -> bool:
-    """Return whether the next join has to wait for another turn of the poll loop."""
-    return isinstance(state.future, JoinFailed) and state.future.reaction is Reaction.LATER
+def pauses(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether the next step of a join has to wait for another turn of the poll loop."""
+    if isinstance(state.future, JoinFailed):
+        return state.future.reaction is Reaction.LATER
+    prepare = state.prepare
+    if consumer.profile.in_background or not isinstance(prepare, PrepareCommitting):
+        return False
+    return prepare.commit is None and prepare.retry_us is None
 
 
 def advance(
@@ -135,12 +140,28 @@ def _prepare(
             return _commit_and_leave(state, consumer, prepare.gone, now)
         case PrepareCommitted():
             return _before_joining(state, consumer, now, poll_until_us)
-        case PrepareCommitting(deadline, commit):
+        case PrepareCommitting(deadline, commit) as prepare:
             if now >= deadline:
                 return _before_joining(state, consumer, now, poll_until_us)
-            if commit is None:
-                return _commit_first(state, consumer, deadline, now, poll_until_us)
-            return Step(state)
+            if commit is not None:
+                return Step(state)
+            if prepare.retry_us is None:
+                return _pause(state, consumer, prepare, now)
+            return _commit_first(state, consumer, deadline, now, poll_until_us)
+
+
+def _pause(
+    state: ClientState, consumer: Consumer, failed: PrepareCommitting, now: int
+) -> Step[ClientState]:
+    """Let poll wait once before the commit of onJoinPrepare is sent again.
+
+    ``ConsumerCoordinator.onJoinPrepare`` returns when its commit has failed, and sends no other: the
+    next turn of the poll loop does.
+    """
+    due_us = _next_join_us(state, consumer, now)
+    waiting = replace(failed, retry_us=now if due_us is None else due_us)
+    timers = () if due_us is None else (SetTimer(RETRY, due_us),)
+    return Step(replace(state, prepare=waiting), timers)
 
 
 def _commit_first(

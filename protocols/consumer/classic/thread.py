@@ -133,7 +133,7 @@ def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
     while True:
         before = step.state
         step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
-        if interrupted(step) or rejoin.pauses(before):  # a join ends in a listener call
+        if interrupted(step) or rejoin.pauses(before, consumer):  # a join ends in a listener call
             return step
         step = step.then(lambda s: pump(s, consumer, now))
         if step.state is before:
