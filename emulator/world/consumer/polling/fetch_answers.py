@@ -24,6 +24,8 @@ def answer_to(fetch: FetchInFlight) -> FetchResponse:
         if want.when_us > fetch.ready_us:
             continue
         answer = _read(want, fetch, room, first=not found)
+        if not answer.error and answer.first == answer.next_offset:
+            continue
         found.append(answer)
         if not answer.error:
             assert want.log is not None

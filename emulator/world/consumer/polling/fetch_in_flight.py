@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from assignors.types import TopicPartition
@@ -60,28 +62,25 @@ class Want:
         """Return whether it is of a partition, whatever its reader gets of it."""
         return self.log is not None and self.log.replicas is log.replicas
 
-    def look_ahead(self, min_bytes: int) -> None:
-        """Work out from when on the records at a new offset can be answered."""
+    def look_ahead(self) -> None:
+        """Work out from when on the record at a new offset can be answered."""
         assert self.log is not None, "there are records in it"
-        self.when_us = _enough_us(self.log, self.offset, min_bytes)
+        self.when_us = _first_us(self.log, self.offset)
 
 
-def _enough_us(log: ShownLog, offset: int, min_bytes: int) -> int:
-    """Return when enough records from an offset on are visible to answer a fetch."""
-    if min_bytes <= log.record_size and log.gaps is None:
-        return log.visible_us(offset)
-    more = max(-(-min_bytes // log.record_size) - 1, 0)
-    return log.visible_us(offset_after(log, offset, more))
+def _first_us(log: ShownLog, offset: int) -> int:
+    """Return when the first record from an offset on becomes visible."""
+    return log.visible_us(offset if log.gaps is None else offset_after(log, offset, 0))
 
 
-def visible_us(want: Want, broker: int, min_bytes: int, now: int) -> int:
-    """Return from when on a broker has enough of one partition to answer, or an error."""
+def visible_us(want: Want, broker: int, now: int) -> int:
+    """Return from when on a broker has a record of one partition, or an error."""
     log = want.log
     if log is None or log.replicas.refusal(broker, want.epoch):
         return AT_ONCE
     if not log.start <= want.offset <= log.end(now):
         return AT_ONCE
-    want.look_ahead(min_bytes)
+    want.look_ahead()
     return want.when_us
 
 
@@ -172,11 +171,31 @@ class FetchInFlight:
         for want in self.wants.cached.values():
             if want.when_us < ready:  # noqa: PLR1730 (a call costs more than this loop)
                 ready = want.when_us
+        if self._min_bytes > 1 and ready != AT_ONCE:
+            ready = self._enough_us(self.asked_us + self._wait_us)
         if ready < earliest:  # noqa: PLR1730
             ready = earliest
         self.ready_us = ready
         back = self._back
         self.arrives_us = ready + (back if type(back) is int else back(ready))  # type: ignore[operator]
+
+    def _enough_us(self, last_us: int) -> int:
+        """Return when its partitions have enough together, or *last_us* (``DelayedFetch.tryComplete``)."""
+        coming = [(want.when_us, tp, want.offset) for tp, want in self.wants.cached.items()]
+        heapify(coming)
+        counted, left = Counter[TopicPartition](), self._min_bytes
+        while coming and coming[0][0] <= last_us:
+            when_us, tp, offset = heappop(coming)
+            log = self.wants.cached[tp].log
+            assert log is not None, "no partition has an error"
+            counted[tp] += log.record_size
+            left -= log.record_size
+            if left <= 0:
+                return when_us
+            if counted[tp] < self._max_bytes:
+                following = offset_after(log, offset, 1)
+                heappush(coming, (_first_us(log, following), tp, following))
+        return last_us
 
     def asks_for(self, readings: Mapping[TopicPartition, Reading]) -> bool:
         """Return whether it asks for what is read next: a position may have been reset since."""
@@ -188,7 +207,7 @@ class FetchInFlight:
         for tp, want in self.wants.cached.items():
             reading = readings[tp]
             want.offset, want.epoch = reading.position, reading.current.epoch
-            want.look_ahead(self._min_bytes)
+            want.look_ahead()
 
     def bring(self) -> FetchResponse:
         """Return an answer that contains only records; the session moves past it."""
@@ -199,14 +218,16 @@ class FetchInFlight:
             assert log is not None, "there are records in it"
             size = log.record_size
             count = min(self._max_bytes, room) // size or (0 if found else 1)
+            if not count:
+                continue
             following_us = log.visible_us(first + 1)
             if count > 1:
                 count = 1 if following_us > ready else min(log.high_watermark(ready) - first, count)
             end = want.offset = first + count
-            if count == 1 and self._min_bytes <= size and log.gaps is None:
+            if count == 1 and log.gaps is None:
                 want.when_us = following_us
             else:
-                want.look_ahead(self._min_bytes)
+                want.look_ahead()
             found.append(FetchedRecords(tp, first, end, epochs=log.epochs))
             self.wants.answered(tp)
             room -= count * size
@@ -266,14 +287,21 @@ class FetchInFlight:
 
         *ahead*: those that it waited for when that time began; None: it begins now.
         """
-        wants, min_bytes = self.wants.cached, self._min_bytes
+        wants = self.wants.cached
         for tp, offset, when in self.ahead if ahead is None else ahead:
             log = wants[tp].log
             assert log is not None, "the log is regular"
-            moved_us = _enough_us(log, offset + records.get(tp, 0), min_bytes)
-            if moved_us != (when if when == NEVER else when + later_us):
+            moved_us = when if when == NEVER else when + later_us
+            if not self._comes(log, offset + records.get(tp, 0), moved_us):
                 return False
         return True
+
+    def _comes(self, log: ShownLog, offset: int, when_us: int) -> bool:
+        """Return whether the first record from an offset on comes then, with all that it may wait for."""
+        more = (self._min_bytes - 1) // log.record_size
+        if more and when_us < NEVER <= log.visible_us(offset_after(log, offset, more)):
+            return False
+        return _first_us(log, offset) == when_us
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move the fetch, and what it asks for."""
@@ -300,11 +328,11 @@ class FetchInFlight:
 
     def comes_to(self, saved: SavedFetch, now: int, offsets: Mapping[TopicPartition, int]) -> bool:
         """Return whether it will wait for the same records in that state at these offsets."""
-        wants, min_bytes = self.wants.cached, self._min_bytes
+        wants = self.wants.cached
         for tp, behind, _, when_us in saved.wants:
             log = wants[tp].log
             assert log is not None, "there are records in it"
-            if relative_us(_enough_us(log, offsets[tp] + behind, min_bytes), now) != when_us:
+            if not self._comes(log, offsets[tp] + behind, _absolute_us(when_us, now)):
                 return False
         return True
 
@@ -316,11 +344,11 @@ class FetchInFlight:
         for tp, behind, epoch, when_us in saved.wants:
             want = wants[tp] = wants.pop(tp)
             want.offset, want.epoch = offsets[tp] + behind, epoch
-            want.when_us = when_us if when_us == NEVER else when_us + now
+            want.when_us = _absolute_us(when_us, now)
 
     @property
     def first_record_us(self) -> int:
-        """When the broker has a record to answer with."""
+        """When the broker has a record."""
         return min([want.when_us for want in self.wants.cached.values()], default=NEVER)
 
     @property
@@ -348,6 +376,11 @@ class FetchInFlight:
 def relative_us(when_us: int, now: int) -> int:
     """Return a time relative to *now*; never is never."""
     return when_us if when_us == NEVER else when_us - now
+
+
+def _absolute_us(when_us: int, now: int) -> int:
+    """Return the time that is *when_us* relative to *now*."""
+    return when_us if when_us == NEVER else when_us + now
 
 
 def comes_again(

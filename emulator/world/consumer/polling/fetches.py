@@ -68,14 +68,13 @@ class Fetches:
         session = sessions.get(broker)
         if session is None:
             session = sessions[broker] = FetchSession()
-        settings = process.blueprint.settings
 
         def keep(want: Want | None, part: FetchPartition) -> Want:
             log = self._shown_to(process, broker, part.partition)
             if want is None or want.offset != part.offset or want.log is not log:
                 want = Want(part.partition, part.offset, log)
             want.epoch = part.current_leader_epoch
-            want.when_us = visible_us(want, broker, settings.fetch_min_bytes, now)
+            want.when_us = visible_us(want, broker, now)
             return want
 
         session.renew(request.partitions, keep)
@@ -316,10 +315,9 @@ class Fetches:
         now = self._run.kernel.now
         for name in sorted(self._in_flight):
             for fetch in list(self._in_flight[name].values()):
-                least = fetch.process.blueprint.settings.fetch_min_bytes
                 for want in fetch.wants.cached.values():
                     want.log = self._shown_to(fetch.process, fetch.broker, want.partition)
-                    want.when_us = visible_us(want, fetch.broker, least, now)
+                    want.when_us = visible_us(want, fetch.broker, now)
                 if fetch.ready_us > now:
                     self._plan(fetch, now)
 
@@ -343,8 +341,7 @@ class Fetches:
             for fetch in list(self._in_flight[name].values()):
                 want = fetch.wants.cached.get(tp)
                 if want is not None and want.reads(log) and fetch.ready_us > now:
-                    least = fetch.process.blueprint.settings.fetch_min_bytes
-                    want.when_us = visible_us(want, fetch.broker, least, now)
+                    want.when_us = visible_us(want, fetch.broker, now)
                     self._plan(fetch, now)
 
     def overtaken(self) -> bool:
