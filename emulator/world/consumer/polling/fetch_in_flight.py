@@ -103,15 +103,15 @@ class FetchInFlight:
         "_out",
         "_room",
         "_wait_us",
+        "answers_us",
         "arrives_us",
         "asked_us",
-        "behind",
-        "behind_us",
         "broker",
-        "closed_us",
+        "close_asked_us",
         "live",
         "process",
         "ready_us",
+        "waiting_answers",
         "wants",
     )
 
@@ -138,13 +138,13 @@ class FetchInFlight:
         self.asked_us = 0
         self.ready_us = NEVER
         self.arrives_us = NEVER
-        self.closed_us = 0
+        self.close_asked_us = 0
         """When the broker has the request that ends the session, if one was sent behind the fetch."""
 
-        self.behind: tuple[Callable[[], None], ...] = ()
+        self.waiting_answers: tuple[Callable[[], None], ...] = ()
         """The broker's answers to requests behind it, over the same connection."""
 
-        self.behind_us = NEVER
+        self.answers_us = NEVER
         """When they are given."""
 
         self.live = True
@@ -163,7 +163,7 @@ class FetchInFlight:
         because a consumer that closes reads no records.
         """
         out = self._out
-        self.closed_us = now + (out if type(out) is int else out(now))  # type: ignore[operator]
+        self.close_asked_us = now + (out if type(out) is int else out(now))  # type: ignore[operator]
 
     def plan(self, earliest: int) -> None:
         """Work out when the broker can answer, not before ``earliest``, and when that arrives."""

@@ -141,20 +141,20 @@ class Fetches:
         if fetch is not None and self._current(fetch):
             fetch.process.unfold()
             if self._run.kernel.now < fetch.ready_us:
-                fetch.behind += (answer,)
+                fetch.waiting_answers += (answer,)
                 self._await_behind(fetch)
                 return
         answer()
 
     def _await_behind(self, fetch: FetchInFlight) -> None:
         """Give the answers behind a fetch when that is answered; a later plan replaces this one."""
-        fetch.behind_us = ready_us = fetch.ready_us
-        if not fetch.behind or ready_us >= NEVER:
+        fetch.answers_us = ready_us = fetch.ready_us
+        if not fetch.waiting_answers or ready_us >= NEVER:
             return
 
         def give(_: Moment) -> None:
-            if fetch.behind_us == ready_us:
-                answers, fetch.behind = fetch.behind, ()
+            if fetch.answers_us == ready_us:
+                answers, fetch.waiting_answers = fetch.waiting_answers, ()
                 for answer in answers:
                     answer()
 
@@ -322,7 +322,7 @@ class Fetches:
                     self._plan(fetch, now)
 
     def _plan(self, fetch: FetchInFlight, now: int) -> None:
-        fetch.plan(max(fetch.asked_us, fetch.closed_us, now))
+        fetch.plan(max(fetch.asked_us, fetch.close_asked_us, now))
         self._hold(fetch)
         self._await(fetch)
         self._await_behind(fetch)
