@@ -66,6 +66,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Unheard:
+    """Do what a call of the rebalance listener entails, as the application has none (clients only)."""
+
+    listener: str
+    """``revoked``, ``assigned`` or ``lost``."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Return:
     """End the application's blocking call (clients only)."""
 
@@ -80,7 +90,7 @@ class Report:
     fact: Fact
 
 
-Effect = Append | Send | SetTimer | CancelTimer | Call | Return | Report
+Effect = Append | Send | SetTimer | CancelTimer | Call | Unheard | Return | Report
 
 S = TypeVar("S")
 T = TypeVar("T")

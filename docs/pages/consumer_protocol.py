@@ -73,6 +73,11 @@ the exception, its partitions wait until its session expires.
 
 {kip848-assign-listener-throws}
 
+**Without a listener a removed member does not wait for its application** (`has_listener = false`). Its background thread
+drops the partitions and joins again as soon as it hears of the removal, while the application still works on what it has;
+with a listener, both wait for the poll in which `onPartitionsLost` is called (`ConsumerMembershipManager`). Partitions are
+taken and revoked in poll either way.
+
 ## Polls
 
 **Two batches may count as one.** A `poll()` that finds further buffered fetches sends the

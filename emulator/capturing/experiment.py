@@ -220,6 +220,7 @@ _PLAIN: Mapping[str, tuple[str, Any]] = {
     "autoscaler": ("cannot be captured; acts that start and stop members can", None),
     "monitor": ("cannot be captured", ()),
     "close_operation": ("cannot be captured", "DEFAULT"),
+    "has_listener": ("a captured consumer writes the calls of its listener", True),
     "coordinator": ("the offsets partition of the group decides it in a real cluster", None),
 }
 

@@ -115,7 +115,10 @@ class AssignorRan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerCalled:
-    """The rebalance listener ran; ``call``: ``revoked``, ``assigned`` or ``lost``."""
+    """The rebalance listener ran; ``call``: ``revoked``, ``assigned`` or ``lost``.
+
+    A consumer without a listener took or gave up partitions, as that call says.
+    """
 
     consumer: str
     group: str
@@ -125,6 +128,12 @@ class ListenerCalled:
     call: str
     partitions: tuple[TopicPartition, ...]
     began_us: int
+    """-1: the consumer has no listener."""
+
+    @property
+    def made(self) -> bool:
+        """Whether a call was made."""
+        return self.began_us >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

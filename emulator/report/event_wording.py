@@ -288,6 +288,8 @@ WORDS: dict[type, Words] = {
     ),
     ev.ListenerCalled: lambda w, p: (
         f"the rebalance listener of {w.consumer} is called: {w.call} {p}"
+        if w.made
+        else f"{w.consumer} has no rebalance listener for this: {w.call} {p}"
     ),
     ev.EpochOpened: _opened,
     ev.EpochClosed: _closed,

@@ -198,6 +198,11 @@ def poll_timeout_us(group: Group, member: Member) -> int:
     return group.poll_timeout if member.poll_timeout is None else member.poll_timeout
 
 
+def has_listener(group: Group, member: Member) -> bool:
+    """Return whether the application of a member has a rebalance listener."""
+    return group.has_listener if member.has_listener is None else member.has_listener
+
+
 def subscription_of(group: Group, member: Member) -> tuple[tuple[str, ...], str | None]:
     """Return the topics and the pattern to which a member subscribes; one of them is empty."""
     if member.assign is not None:

@@ -16,7 +16,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation
 from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.fetching import CLOSES_SESSION
-from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step
+from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Step, Unheard
 from protocols.messages import (
     Disconnected,
     Envelope,
@@ -77,6 +77,9 @@ class Bench:
         self.hold_calls = False
         self.on_call: Callable[[Call], None] | None = None
         self.running: Call | None = None
+        self.unheard: list[tuple[str, tuple[int, ...]]] = []
+        """The calls that are not made, without a listener."""
+
         self.returned: list[Any] = []
         self.facts: list[Any] = []
         self.deaf: set[type] = set()
@@ -220,6 +223,10 @@ class Bench:
                     self.on_call(effect)
                 if not self.hold_calls:
                     self.end_call()
+            case Unheard():
+                self.unheard.append(
+                    (effect.listener, tuple(tp.partition for tp in effect.partitions))
+                )
             case Return(value):
                 self.returned.append(value)
             case Report(fact):

@@ -168,7 +168,7 @@ def _add_members(tracks: Tracks, events: Iterable[ev.Event], end_us: int) -> dic
         match event.what:
             case ev.ConsumerStarted(consumer=consumer, group=group):
                 groups[consumer] = group
-            case ev.ListenerCalled(consumer=consumer, group=group, call=call) as what:
+            case ev.ListenerCalled(consumer=consumer, group=group, call=call) as what if what.made:
                 args = {"partitions": ", ".join(map(str, what.partitions))}
                 track = member_of(group, consumer, "listener")
                 tracks.add(track, what.began_us, event.at_us, call, args)

@@ -19,6 +19,7 @@ from emulator.scenario.resolution import (
     broker_names,
     broker_settings,
     client_of,
+    has_listener,
     members_of,
 )
 from emulator.scenario.tables.rates import number_of_changes, segments_of
@@ -281,6 +282,9 @@ class Names(NamedTuple):
     not_java: frozenset[str]
     """Members whose client is not Java's."""
 
+    without_listener: frozenset[str]
+    """Members without a rebalance listener."""
+
     group: dict[str, Group]
     topic: Mapping[str, int]
     """With the number of its partitions at the end of the run."""
@@ -305,6 +309,11 @@ class Names(NamedTuple):
                 member.name
                 for group, member in members_of(scenario)
                 if client_of(group, member) != "java"
+            ),
+            without_listener=frozenset(
+                member.name
+                for group, member in members_of(scenario)
+                if not has_listener(group, member)
             ),
             group={group.id: group for group in scenario.group},
             topic=most_partitions(scenario),

@@ -28,6 +28,7 @@ from emulator.scenario.model import (
     DeleteOffsets,
     DeleteTopic,
     DrainNode,
+    FailListener,
     Fault,
     Group,
     LoseMessage,
@@ -156,6 +157,9 @@ def _demand_problems(fault: Fault, names: Names, scenario: Scenario) -> Iterator
             yield from unknown(_path(fault, "to"), broker, brokers, "broker")
         case Seek(member=member) if member in names.not_java:
             reason = "only members with the Java client seek; use another member"
+            yield Problem(_path(fault), reason, member)
+        case FailListener(member=member) if member in names.without_listener:
+            reason = "it has no rebalance listener (has_listener); use another member"
             yield Problem(_path(fault), reason, member)
         case (
             DeleteOffsets(topic=str(topic))

@@ -31,6 +31,7 @@ from emulator.scenario.resolution import (
     client_of,
     commit_policy,
     consumer_settings,
+    has_listener,
     members_of,
     subscription_of,
 )
@@ -64,10 +65,18 @@ def group_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _coordinator_problems(group, scenario)
         yield from _poison_problems(group, scenario)
         yield from _handler_problems(group, scenario)
+        yield from _listener_problems(group)
         yield from _work_problems(group, scenario)
         yield from _subscription_problems(group, scenario)
         for member in group.members:
             yield from _member_problems(group, member, scenario)
+
+
+def _listener_problems(group: Group) -> Iterator[Problem]:
+    if not all(has_listener(group, member) for member in group.members):
+        from emulator.scenario.checks.listeners import listener_problems  # noqa: PLC0415  few need it
+
+        yield from listener_problems(group)
 
 
 def _replacement_problems(group: Group, old: str, names: Collection[str]) -> Iterator[Problem]:

@@ -95,6 +95,7 @@ class Member(Part):
     work: Annotated[Distribution, BeforeValidator(short_forms.work)] | None = None
     commit: Commit | None = None
     poll_timeout: PollTime | None = None
+    has_listener: bool | None = None
     start: StartTime = 0
     """``by act``: a ``start`` act starts it."""
 
@@ -222,6 +223,11 @@ class Group(Part):
 
     poll_timeout: PollTime = 100_000
     """Timeout of one poll."""
+
+    has_listener: bool = True
+    """Whether the members have a rebalance listener (``subscribe(topics, listener)``). The background
+    thread of the consumer protocol does not wait for a poll to make its calls then: a member that was
+    removed drops its partitions and joins again beside the work of the application."""
 
     listener: Distribution = always(0)
     """Duration of a call of the rebalance listener, without its commits."""

@@ -34,7 +34,7 @@ class Application:
         self._token, self._awaited = 0, False
         self._per_record = blueprint.per_record or process.run.recorder.by_record
         self.commits = PolicyCommits(process)
-        self._listener = Listener(process, self)
+        self.listener = Listener(process, self)
         self._pending_hang_us = 0
         self._paused_us: int | None = None
         commits = blueprint.commit.is_by_time or not blueprint.plain
@@ -127,7 +127,7 @@ class Application:
 
     def threw(self, failed: Failed) -> None:
         """Take an exception of poll: end with it, unless the application catches it (listener)."""
-        if not self._listener.catches(failed):
+        if not self.listener.catches(failed):
             self.shutdown.fail(failed)
 
     # -- for the loop that polls in the client's place ------------------------------------------
@@ -338,7 +338,7 @@ class Application:
         """Run the listener."""
         if not self.busy:
             self.doing = Doing.LISTENING
-        self._listener.call(call)
+        self.listener.call(call)
 
     @property
     def busy(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from emulator.scenario.estimates import periods
 from emulator.scenario.patterns import client_matcher
-from emulator.scenario.resolution import subscription_of
+from emulator.scenario.resolution import has_listener, subscription_of
 from emulator.world.consumer.blueprints import Blueprint, MemberIds, jitter
 from emulator.world.draws import base64_id, draw, stream_key
 from protocols.consumer.kip848.background import WOKEN
@@ -44,6 +44,7 @@ def async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) ->
         matches=client_matcher(pattern) if pattern and not by_broker else None,
         regex=pattern if by_broker else None,
         server_assignor=blueprint.settings.group_remote_assignor,
+        listener=has_listener(blueprint.group, blueprint.member),
         jitter=jitter(blueprint),
         lags=_lags(blueprint),
         epoch_ms=blueprint.epoch_ms,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         BackgroundClient as AsyncBackgroundClient,
     )
     from protocols.consumer.kip848.machine import Client as AsyncClient
+    from protocols.machine import SetTimer
 
     AnyClient = ClassicClient | BackgroundClient | AsyncClient | AsyncBackgroundClient
 
@@ -388,11 +389,12 @@ def is_stable(client: AnyClient) -> bool:
     return client.state.membership is Membership.STABLE  # type: ignore[union-attr]  # its own
 
 
-def lateness_of(blueprint: Blueprint, client: AnyClient, timer: str) -> Sampler | None:
-    """Return how late a timer runs out; None: it never is, or it is the time that a thread takes to run."""
-    if timer == HEARTBEAT and blueprint.heartbeat_late_us is not None:
-        return blueprint.heartbeat_late_us
+def runs_out_us(blueprint: Blueprint, client: AnyClient, timer: SetTimer) -> int:
+    """Return when (us) a timer runs out: late, unless it represents the time that a thread takes to run."""
+    late, due_us = blueprint.lateness_us, timer.deadline_us
+    if timer.name == HEARTBEAT and blueprint.heartbeat_late_us is not None:
+        late = blueprint.heartbeat_late_us
     two_threads = client.consumer.settings.group_protocol == "consumer"
-    if two_threads and timer in consumer.async_client.WAKE_UPS:
-        return None
-    return blueprint.lateness_us
+    if late is None or (two_threads and timer.name in consumer.async_client.WAKE_UPS):
+        return due_us
+    return due_us + late(due_us)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
 from emulator.scenario.model import FailListener
+from emulator.scenario.resolution import has_listener
 from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.consumer.handling.handler import Doing, Ending
 from emulator.world.consumer.interfaces import (
@@ -22,7 +23,7 @@ from emulator.world.consumer.interfaces import (
 from emulator.world.consumer.late_retries import LateRetries
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
-from protocols.machine import Call
+from protocols.machine import Call, Unheard
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 from protocols.messages.records import epoch_at
 
@@ -267,6 +268,13 @@ class Listener:
         else:
             self._spend(call, lambda: self._flush(call, lambda: self._ended(call)))
 
+    def pass_over(self, unheard: Unheard) -> None:
+        """Do what a call entails for the partitions; the client goes on by itself."""
+        self._process.settle()
+        self._generation = self._process.client.state.shown_generation
+        call = Call(unheard.listener, unheard.partitions)
+        self._settle(call, self._process.write_listener_call(self._listener_event(call)))
+
     def _flush(self, call: Call, then: Callable[[], None]) -> None:
         self._application.commits.flush_late(call, then)
 
@@ -314,10 +322,14 @@ class Listener:
             self._failing = None
             self._threw(call, event)
             return
+        self._settle(call, event)
+        self._return(call)
+
+    def _settle(self, call: Call, event: int) -> None:
+        """End the epochs of partitions that were given up, at the *event* of the call."""
         if call.listener != "assigned":
             self._close_epochs(call, call.partitions, event)
-        process.run.triggers.reached(self._blueprint.name, call.listener)
-        self._return(call)
+        self._process.run.triggers.reached(self._blueprint.name, call.listener)
 
     def _fails(self, call: Call) -> bool:
         """Return whether a fault makes this call throw, before the commits that come after its time."""
@@ -374,11 +386,12 @@ class Listener:
             self._application.poll()
 
     def _listener_event(self, call: Call) -> ListenerCalled:
+        group = self._blueprint.group
         return ListenerCalled(
             consumer=self._blueprint.name,
-            group=self._blueprint.group.id,
+            group=group.id,
             generation=self._generation,
             call=call.listener,
             partitions=call.partitions,
-            began_us=self._began_us,
+            began_us=self._began_us if has_listener(group, self._blueprint.member) else -1,
         )

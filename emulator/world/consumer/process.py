@@ -18,7 +18,7 @@ from emulator.scenario.model import FailListener
 from emulator.world import consumer
 from emulator.world.cluster.topics import Topics
 from emulator.world.consumer.application import Application
-from emulator.world.consumer.blueprints import Blueprint, lateness_of, new_client
+from emulator.world.consumer.blueprints import Blueprint, new_client, runs_out_us
 from emulator.world.consumer.client_events import ClientEvents
 from emulator.world.consumer.polling.exchanges import RoundWait
 from emulator.world.consumer.polling.fetches import Fetches
@@ -34,12 +34,13 @@ from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.requests import Renumbered
-from protocols.machine import Call, CancelTimer, Effect, Report, Return, Send, SetTimer, Step
+from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Unheard
 from protocols.messages import Envelope, FetchResponse
 
 if TYPE_CHECKING:
     from emulator.world.consumer.assignor_run import AssignorRun
     from protocols.consumer.classic.calm import CalmPoll
+    from protocols.machine import Effect, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,7 @@ class Process:
             blueprint, run.recorder, owners, self.settle, self.unfold, context.topics.find
         )
         self.client = new_client(blueprint, self.name, run.member_id)
-        self.application = Application(self)
+        self.application: Application = Application(self)
         self.time: Final = MemberTime(run.folded, run.kernel.now, folding=run.folding)
         self._live: Final = always_live(blueprint) if run.folding else Live.EXACT
         self._loop = PollLoop(self, self.client) if self._live is None else None
@@ -353,9 +354,7 @@ class Process:
         self._context.router.send(self, effect)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        late = lateness_of(self.blueprint, self.client, effect.name)
-        due_us = effect.deadline_us
-        self.timers.set(effect.name, due_us if late is None else due_us + late(due_us))
+        self.timers.set(effect.name, runs_out_us(self.blueprint, self.client, effect))
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
         self.timers.cancel(effect.name)
@@ -393,6 +392,7 @@ _CARRIED_OUT: Final[dict[type, Callable[[Process, Any], None]]] = {
     SetTimer: Process._set_timer,  # noqa: SLF001
     CancelTimer: Process._cancel_timer,  # noqa: SLF001
     Call: Process._call,  # noqa: SLF001
+    Unheard: lambda process, unheard: process.application.listener.pass_over(unheard),
     Report: Process._report,  # noqa: SLF001
     Return: Process._return,  # noqa: SLF001
 }

@@ -12,7 +12,7 @@ from protocols.consumer.fetch_buffer import Handed, in_record_order
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.member import MemberState
-from protocols.consumer.kip848.requests import queue
+from protocols.consumer.kip848.requests import pass_over, queue
 from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import (
     EACH_RECORD_US,
@@ -103,9 +103,10 @@ def on_applied(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     applying = state.app
     assert isinstance(applying, Applying), "no assignment is being applied"
     calling = applying.calling
-    if not consumer.listener:
-        return _skip_call(state, consumer, calling, now, applied=True)
     needed = calling.needed
+    if not consumer.listener:
+        passed = pass_over(state, needed.listener, needed.partitions)
+        return passed.then(lambda s: _skip_call(s, consumer, calling, now, applied=True))
     return Step(replace(state, app=calling), (Call(needed.listener, needed.partitions),))
 
 

@@ -12,7 +12,7 @@ from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848 import commits, membership
 from protocols.consumer.kip848.application import call_needed
-from protocols.consumer.kip848.requests import queue
+from protocols.consumer.kip848.requests import pass_over, queue
 from protocols.consumer.kip848.state import ClientState, Consumer
 from protocols.consumer.kip848.threads import (
     OUTSIDE,
@@ -121,10 +121,13 @@ def _callbacks(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     """
     closing = state.app
     assert isinstance(closing, Closing), "only close() makes the last call"
-    if not state.assignment or not consumer.listener or consumer.assigned is not None:
+    if not state.assignment or consumer.assigned is not None:
         return _commit_and_leave(state, consumer, closing, now)
     epoch = state.member.epoch if consumer.profile.in_background else state.shown_generation
     listener = "revoked" if epoch > 0 else "lost"
+    if not consumer.listener:
+        passed = pass_over(state, listener, state.assignment)
+        return passed.then(lambda s: _commit_and_leave(s, consumer, closing, now))
     needed = CallbackNeeded(listener, tuple(sorted(state.assignment)), Purpose.LEAVE)
     calling = Calling(needed, (), closing)
     return Step(replace(state, app=calling), (Call(listener, needed.partitions),))

@@ -18,7 +18,7 @@ from protocols.consumer.kip848.member import (
     ReleaseStage,
     by_id,
 )
-from protocols.consumer.kip848.requests import request_call
+from protocols.consumer.kip848.requests import pass_over, request_call
 from protocols.consumer.kip848.state import Api, ClientState, Consumer
 from protocols.consumer.kip848.threads import Purpose
 from protocols.consumer.reader import MS
@@ -116,8 +116,10 @@ def release_assignment(
 ) -> Step[ClientState]:
     """Stop reading all owned partitions, and request the call of onPartitionsLost."""
     state = state.becoming(state.member._replace(release=release))
-    if not state.assignment or not consumer.listener:
+    if not state.assignment:
         return on_released(state)
+    if not consumer.listener:
+        return pass_over(state, "lost", state.assignment).then(on_released)
     state = replace(state, pending=frozenset(state.assignment))
     return Step(request_call(state, "lost", state.assignment, Purpose.RELEASE))
 
@@ -195,9 +197,12 @@ def leave_after_unsubscribe(state: ClientState, consumer: Consumer) -> Step[Clie
     if not state.member.state.in_group:
         return discard_assignment(state)
     step = transition(state, abort_reconciliation(state.member).to(MemberState.PREPARE_LEAVING))
-    if not state.assignment or not consumer.listener:
+    if not state.assignment:
         return step.then(lambda s: on_leave_prepared(s, consumer))
     listener = "revoked" if state.member.epoch > 0 else "lost"
+    if not consumer.listener:
+        passed = step.then(lambda s: pass_over(s, listener, s.assignment))
+        return passed.then(lambda s: on_leave_prepared(s, consumer))
     called = request_call(step.state, listener, state.assignment, Purpose.LEAVE)
     return Step(called, step.effects)
 

@@ -20,7 +20,7 @@ from protocols.consumer.kip848.member import (
     Stage,
 )
 from protocols.consumer.kip848.membership import transition
-from protocols.consumer.kip848.requests import queue_automatic_commit, request_call
+from protocols.consumer.kip848.requests import pass_over, queue_automatic_commit, request_call
 from protocols.consumer.kip848.state import ClientState, Consumer
 from protocols.consumer.kip848.threads import CallbackNeeded, Purpose
 from protocols.consumer.reader import MS
@@ -128,7 +128,8 @@ def _revoke(
         return _assign(state, found)
     state = _at_stage(state, found, Stage.REVOKING)
     if not consumer.listener:
-        return on_revoked(state, consumer, now, threw=False)
+        passed = pass_over(state, "revoked", found.revoked)
+        return passed.then(lambda s: on_revoked(s, consumer, now, threw=False))
     return Step(request_call(state, "revoked", found.revoked, Purpose.REVOKE))
 
 

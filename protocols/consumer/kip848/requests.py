@@ -20,7 +20,7 @@ from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import send, take_number
 from protocols.facts import CommitKind, CoordinatorLost
-from protocols.machine import Report, SetTimer, Step
+from protocols.machine import Report, SetTimer, Step, Unheard
 from protocols.messages import Message
 from protocols.values import replace
 
@@ -98,6 +98,13 @@ def advance_wakeup(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
     if when >= state.events_us:
         return Step(state)
     return Step(replace(state, events_us=when), (SetTimer(BACKGROUND, when),))
+
+
+def pass_over(
+    state: ClientState, listener: str, partitions: tuple[TopicPartition, ...]
+) -> Step[ClientState]:
+    """Go on without the call, as the application has no listener (``hasRebalanceListener``)."""
+    return Step(state, (Unheard(listener, tuple(sorted(partitions))),))
 
 
 def request_call(

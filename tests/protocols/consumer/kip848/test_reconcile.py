@@ -222,6 +222,7 @@ def test_without_a_listener_a_fenced_member_reads_what_it_applies_afterwards(man
     driver.beat_due()
     driver.refused(ErrorCode.UNKNOWN_MEMBER_ID)
     assert [] == driver.owned()
+    assert ("lost", (0, 1)) == driver.unheard[-1]
     driver.poll()
     assert [0, 1, 2] == driver.owned()
     driver.poll()
@@ -351,4 +352,5 @@ def test_without_a_listener_a_revocation_needs_no_poll(manual_alone):
     driver.poll()
 
     assert [] == driver.calls
+    assert [("revoked", (1,)), ("assigned", ())] == driver.unheard[-2:]
     assert ids(0) == driver.one(Beat).topic_partitions
