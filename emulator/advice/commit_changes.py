@@ -11,7 +11,7 @@ from emulator.advice.situation import Situation, round_down, round_up
 from emulator.report.subject import Commits
 from emulator.report.wording import counted, duration
 from emulator.scenario.estimates.loads import Load
-from emulator.scenario.model import CommitPolicy
+from emulator.scenario.model import CommitPolicy, Group
 from emulator.scenario.resolution import commit_policy, work_of
 from emulator.scenario.tables.distributions import p99_us
 from emulator.scenario.tables.handlers import Pool
@@ -156,7 +156,16 @@ def commit_on_revoke(situation: Situation) -> Draft | None:
     if _policy(situation).on_revoke:
         return None
     why = f"Members commit like this now: {situation.facts.commits}."
-    return commit(situation, "on_revoke", "true", "commitSync() in onPartitionsRevoked()", why)
+    draft = commit(situation, "on_revoke", "true", "commitSync() in onPartitionsRevoked()", why)
+    return draft._replace(overrides=(*_with_listeners(situation.group), *draft.overrides))
+
+
+def _with_listeners(group: Group) -> tuple[str, ...]:
+    """Return what gives members a rebalance listener that have none."""
+    path = f"group[{group.id}]"
+    own = [f"{path}.member[{m.name}]" for m in group.members if m.has_listener is False]
+    paths = own if group.has_listener else [path, *own]
+    return tuple(f"{each}.has_listener=true" for each in paths)
 
 
 def pass_offsets(situation: Situation) -> Draft | None:

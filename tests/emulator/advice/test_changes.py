@@ -312,3 +312,13 @@ def test_a_change_names_a_deploy_with_the_table_of_the_file(table):
     (longer,) = [each for each in report.proposals if each.id == "longer-grace"]
 
     assert all(each.startswith(f"{table}[rolling_restart-1].grace=") for each in longer.overrides)
+
+
+def test_a_commit_in_the_listener_gives_members_one_that_have_none():
+    """Without it the scenario would refuse the change."""
+    without = ("group[billing].has_listener=false",)
+    overrides = made("commit-on-revoke", "member-crashes", without)
+    played = load_named("member-crashes", (*without, *overrides)).scenario.group[0]
+
+    assert "group[billing].has_listener=true" in overrides
+    assert (played.has_listener, played.commit.on_revoke) == (True, True)
