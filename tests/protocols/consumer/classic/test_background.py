@@ -369,3 +369,18 @@ def test_whether_a_client_validates_the_position_of_its_committed_offset(
     assert validates is bool(driver.ever(OffsetsForLeaderEpochRequest))
     if not validates:
         assert -1 == driver.one(FetchRequest).partitions[0].current_leader_epoch
+
+
+def test_librdkafka_joins_again_by_itself_once_its_listener_was_called():
+    """Only the call has to wait for a poll."""
+    driver = background("librdkafka", enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.advance(500)
+    assert not driver.pending(JoinGroupRequest)
+
+    driver.poll()
+    driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.advance(5_000)
+    assert driver.pending(JoinGroupRequest)

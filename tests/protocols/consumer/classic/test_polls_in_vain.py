@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from protocols.consumer.classic.calm import open_requests
 from protocols.consumer.classic.state import Membership
-from protocols.messages import JoinGroupRequest
+from protocols.messages import HeartbeatRequest, JoinGroupRequest
 
 from .driver import BROKER, ClientDriver, manual_member, parts
 
@@ -83,3 +84,14 @@ def test_a_poll_is_not_in_vain_with_an_unread_response():
     assert driver.client.polls_in_vain_until_us(driver.now_us) is None
     driver.poll()
     assert driver.client.polls_in_vain_until_us(driver.now_us) is not None
+
+
+def test_the_open_request_that_commit_sync_waits_for_is_known():
+    """Heartbeats and other commits are none of it."""
+    driver = manual_member()
+    driver.commit_async({0: 3})
+    driver.advance_until(HeartbeatRequest)
+    driver.commit_sync({0: 5})
+    open_ones = open_requests(driver.state, driver.client.consumer).values()
+
+    assert [False, False, True] == [each.is_sync for each in open_ones]

@@ -12,7 +12,11 @@ from protocols.consumer.kip848.member import (
     MemberState,
     by_id,
 )
-from protocols.messages import TopicPartitions
+from protocols.consumer.kip848.membership import on_heartbeat_success
+from protocols.messages import ConsumerGroupHeartbeatResponse, TopicPartitions
+from protocols.values import replace
+
+from .bench import ClientBench
 
 
 @pytest.mark.parametrize("before", MemberState)
@@ -63,3 +67,21 @@ def test_assignments_are_compared_in_one_form():
     ]
 
     assert (TopicPartitions("a", (0, 1, 2)),) == by_id(assigned)
+
+
+@pytest.mark.parametrize(
+    ("state", "answered", "epoch"),
+    [
+        (MemberState.STABLE, 6, 6),
+        (MemberState.STABLE, 0, 0),
+        (MemberState.STABLE, -1, 5),
+        (MemberState.LEAVING, 6, 5),
+        (MemberState.UNSUBSCRIBED, 6, 5),
+    ],
+)
+def test_only_a_member_of_the_group_takes_the_epoch_of_a_response(state, answered, epoch):
+    """Late answers find members that are leaving, or gone."""
+    before = replace(ClientBench().client.state, member=NO_MEMBER._replace(state=state, epoch=5))
+    response = ConsumerGroupHeartbeatResponse(member_epoch=answered)
+
+    assert epoch == on_heartbeat_success(before, response).state.member.epoch

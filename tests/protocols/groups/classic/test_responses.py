@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.groups.responses import append_failed_response, error_response
+from protocols.groups.responses import (
+    append_failed_response,
+    client_error_of_fetch,
+    error_response,
+)
 from protocols.messages import (
     DeleteGroupsRequest,
     DescribeGroupRequest,
@@ -55,3 +59,17 @@ def test_answers_that_never_wait_cannot_fail_later():
         append_failed_response(
             DescribeGroupResponse(group_id="g", state="Dead"), ErrorCode.REQUEST_TIMED_OUT
         )
+
+
+@pytest.mark.parametrize(
+    ("failed", "seen"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ],
+)
+def test_a_fetch_that_waited_for_a_failed_append_looks_the_coordinator_up_again(failed, seen):
+    """If the append may succeed later; a reason that clients see as it is stays."""
+    assert seen is client_error_of_fetch(failed)
