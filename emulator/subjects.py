@@ -343,13 +343,14 @@ def _is_off(group: Group, member: Member) -> bool:
     return not is_on and (call in ("auto", "store") or is_left_out)
 
 
+KINDS = {"before": Commits.BEFORE_WORK, "record": Commits.EACH_RECORD, "every": Commits.INTERVAL}
+
+
 def _kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
-    found: list[Commits] = [Commits(policy.call)]
-    if background and policy.call == "auto":
-        found = [Commits.BACKGROUND]
+    in_background = background and policy.call == "auto"
+    found = [Commits.BACKGROUND if in_background else Commits(policy.call)]
     if policy.call in ("sync", "async"):
-        found += [Commits.BEFORE_WORK] if policy.when == "before" else []
-        found += [Commits.EACH_RECORD] if policy.when == "record" else []
+        found += [KINDS[policy.when]] if policy.when in KINDS else []
         found += [] if policy.arguments else [Commits.NO_OFFSETS]
         found += [Commits.KEPT] if policy.on_refusal == "keep" else []
     named = policy.on_revoke or (policy.call in ("sync", "async") and policy.arguments)
@@ -392,9 +393,8 @@ def _in_background(group: Group) -> bool:
 
 def _when(policy: CommitPolicy) -> str:
     if policy.when == "every":
-        spans = [format_duration(policy.every)] if policy.every is not None else []
-        spans += [f"{policy.records} records"] if policy.records is not None else []
+        spans = [format_duration(policy.every)] if policy.every else []
+        spans += [f"{policy.records} records"] if policy.records else []
         return f"every {' or '.join(spans)}"
-    return {"batch": "after each batch", "record": "after each record"}.get(
-        policy.when, "before the work"
-    )
+    times = {"batch": "after each batch", "record": "after each record"}
+    return times.get(policy.when, "before the work")

@@ -79,7 +79,7 @@ from emulator.advice.session_changes import (
     static_membership,
 )
 from emulator.advice.situation import Situation, milliseconds
-from emulator.report.wording import counted, duration
+from emulator.report.wording import counted, duration, joined
 from emulator.scenario.kafka_settings import PROTOCOL
 from emulator.scenario.resolution import client_of, topics_of
 from emulator.scenario.units import US_PER_S
@@ -182,7 +182,8 @@ def cooperative(situation: Situation) -> Draft | None:
     )
     number = int(situation.metrics["rebalances"])
     why = (
-        f"{', '.join(facts.assignors)} is eager: each rebalance ({number} in this run) stops "
+        f"{joined([*facts.assignors])} {'is' if len(facts.assignors) == 1 else 'are'} eager: each rebalance "
+        f"({number} in this run) stops "
         f"all {partitions} partitions, also those that do not move."
     )
     return consumer(situation, STRATEGY, "cooperative-sticky", why)

@@ -33,6 +33,8 @@ def shorter_commit_interval(situation: Situation) -> Draft | None:
     """Automatic commits five times as often, or the application's commits every second."""
     if situation.facts.commit_kinds.isdisjoint({Commits.SYNC, Commits.ASYNC}):
         return _automatic(situation)
+    if _policy(situation).every is not None:
+        return _shorter_interval_of_its_own(situation)
     if (_policy(situation).records or 1) > 1:
         return _smaller_threshold(situation)
     if _policy(situation).when != "batch" or not situation.batch_s > 1:
@@ -40,6 +42,17 @@ def shorter_commit_interval(situation: Situation) -> Draft | None:
     why = f"{capital(situation.batch_text)}, and only then are its offsets committed."
     how = "commitSync() after the first record of each second"
     return commit(situation, "", OWN_COMMITS, how, why)
+
+
+def _shorter_interval_of_its_own(situation: Situation) -> Draft | None:
+    """The application's commits at an interval five times as often."""
+    every_us = _policy(situation).every or 0
+    value_ms = max(round_down(every_us / US_PER_MS / FACTOR), MIN_MS)
+    if value_ms * US_PER_MS >= every_us:
+        return None
+    why = f"Up to {format_duration(every_us)} of work of a member is uncommitted."
+    how = f"the application commits every {format_duration(value_ms * US_PER_MS)}"
+    return commit(situation, "every", f"{value_ms}ms", how, why)
 
 
 def _smaller_threshold(situation: Situation) -> Draft:

@@ -47,6 +47,7 @@ class Commits(enum.StrEnum):
 
     BEFORE_WORK = "before work"
     EACH_RECORD = "each record"
+    INTERVAL = "at an interval"
     NO_OFFSETS = "no offsets"
     """The call has no offsets: it commits everything that poll() returned."""
 
@@ -341,6 +342,7 @@ def _parts(group: GroupFacts) -> list[str]:
         protocol = "group.protocol=consumer"
     if group.mixed:
         protocol += "; members of both protocols"
+    shown = [name for name in NAMED if name not in group.lacks]
     members = f"{group.members} {'static ' if group.static else ''}members"
     named = [] if group.clients == ("java",) else [f"client {' and '.join(group.clients)}"]
     if group.deviations:
@@ -351,11 +353,7 @@ def _parts(group: GroupFacts) -> list[str]:
         *_assigned(group, f"{', '.join(group.assignors)} ({protocol})"),
         *filter(None, [group.framework, group.handler]),
         group.commits,
-        *(
-            f"{group.name_of(name)}={group.value(name)}"
-            for name in NAMED
-            if name not in group.lacks
-        ),
+        *(f"{group.name_of(name)}={group.value(name)}" for name in shown),
     ]
 
 

@@ -113,6 +113,8 @@ def with_values(text: str, subject: Subject, group: GroupFacts) -> str:
 
     def with_value(match: re.Match[str]) -> str:
         name = group.name_of(match[1])
+        if name == "max.poll.records" and name in group.lacks:
+            return "batch size"
         return f"{group.own_names.get(name, name)} (now {_spelled(values[name])})"
 
     return _SETTING.sub(with_value, text.replace(SWITCH, group.switch))

@@ -217,9 +217,15 @@ COMMIT_MORE_OFTEN = (
         "every few records.",
         lambda case: (
             handler(case)
-            and not case.commits(Commits.EACH_RECORD, Commits.BEFORE_WORK)
+            and not case.commits(Commits.EACH_RECORD, Commits.BEFORE_WORK, Commits.INTERVAL)
             and not case.store_bound
         ),
+    ),
+    Hint(
+        "commit-more-often",
+        "Commit more often: the application commits at an interval of its own (Faust: broker_commit_interval). "
+        "Use a shorter one, or commit after fewer records.",
+        lambda case: case.commits(Commits.INTERVAL) and not case.store_bound,
     ),
 )
 SMALLER_BATCHES = "smaller-batches"

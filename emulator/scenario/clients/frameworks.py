@@ -1,6 +1,7 @@
 """Frameworks that people run consumers with, as the keys of a group that they stand for.
 
-A key that the scenario has replaces that of its framework; ``settings`` are merged.
+A key that the scenario has replaces that of its framework. ``settings`` are merged, and so are ``commit``
+and ``handler`` where the scenario has only some of their keys.
 
 Sources, by key, are in docs/how-to/frameworks.md: Spring for Apache Kafka 4.2
 (``KafkaMessageListenerContainer``, ``ConsumerProperties``, ``SeekUtils``), Faust (``settings.py`` and
@@ -61,6 +62,10 @@ FRAMEWORKS: Mapping[str, Table] = {
 """By name: the keys of a group. ``poison``: what happens to records whose rule does not say it."""
 
 
+NAMES_KIND: Mapping[str, str] = {"commit": "call", "handler": "workers"}
+"""By key of a group with a table: the key that says what kind of table it is. One without it has changes."""
+
+
 def with_framework(group: dict[str, Any]) -> dict[str, Any]:
     """Return a group, as a file has it, with the keys of its framework.
 
@@ -77,6 +82,10 @@ def with_framework(group: dict[str, Any]) -> dict[str, Any]:
     reaction = given.pop("poison", None)
     settings = given.pop("settings", {})
     merged = {**given, **group}
+    for key, kind in NAMES_KIND.items():
+        own, theirs = group.get(key), given.get(key)
+        if isinstance(own, dict) and isinstance(theirs, Mapping) and kind not in own:
+            merged[key] = {**theirs, **own}
     if settings:
         merged["settings"] = {**settings, **group.get("settings", {})}
     if reaction is not None and isinstance(group.get("poison"), tuple | list):

@@ -178,6 +178,44 @@ def test_a_crash_repeats_what_the_framework_had_not_committed(name):
     assert run.ledger.lost == 0
 
 
+def test_single_keys_of_a_commit_or_handler_of_a_framework_can_be_changed():
+    """A table that says what kind of commit it is replaces the whole one."""
+    changed = group_of("faust", 'commit.every = "1s"\nhandler.queue = 10')
+    replaced = group_of("faust", 'commit = { call = "sync", when = "every", every = "1s" }')
+
+    assert (changed.commit.call, changed.commit.every, changed.commit.records) == (
+        "sync",
+        1_000_000,
+        10_000,
+    )
+    assert (changed.handler.queue, changed.handler.drain) == (10, "running")
+    assert (replaced.commit.records, replaced.commit.on_revoke) == (None, False)
+
+
+def test_advice_for_commits_at_an_interval_of_the_application_shortens_it():
+    """Not the batches: Faust's commits do not depend on them."""
+    text = """
+title = "a Faust app is killed"
+run_for = "60s"
+topic = [{ name = "orders", partitions = 2, rate = "20/s" }]
+fault = [{ crash = "billing-1", at = "30s" }]
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 2
+work = "5ms"
+framework = "faust"
+settings = { "session.timeout.ms" = 9000 }
+"""
+    advice = emulator.advise(emulator.loads(text), 1, jobs=1, most=1)
+    [hint] = [each for each in advice.hints if each.id == "commit-more-often"]
+    [change] = [each for each in advice.changes if each.id == "commit-more-often"]
+
+    assert "broker_commit_interval" in hint.text
+    assert "max.poll.records" not in hint.text
+    assert change.overrides == ("group[billing].commit.every=500ms",)
+
+
 def test_faust_commits_every_2_8_s_and_has_the_timeouts_of_its_settings():
     """``broker_commit_interval``, ``broker_session_timeout``, ``broker_max_poll_interval``."""
     group = group_of("faust")
