@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from operator import gt
 
 from assignors.types import TopicPartition
 from protocols.consumer.reader import MS, NEVER, Metadata, Reader, Reads, backoff_us, next_tick
@@ -102,7 +103,7 @@ def request_update(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     metadata = reads.metadata
     if metadata.wanted or metadata.in_flight is not None:
         return refresh(reads, reader, now)
-    wait = backoff_us(reader, "metadata", metadata.attempt, now)
+    wait = _pause_us(reader, metadata.equivalent, now)
     last = metadata.fetched_us if metadata.fetched_us is not None else now - wait
     wanted = replace(metadata, wanted=True, retry_us=max(now, last + wait))
     return refresh(replace(reads, metadata=wanted), reader, now)
@@ -148,7 +149,8 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
     before = reads.metadata
     attempt = before.attempt + 1 if incomplete else 0
     outdated = not covers_all(before)
-    wait = 0 if outdated else backoff_us(reader, "metadata", attempt, now)
+    equivalent = _equivalent(before, topics, reader, now)
+    wait = 0 if outdated else _pause_us(reader, equivalent, now)
     after = Metadata(
         topics=topics,
         version=before.version + 1,
@@ -162,6 +164,7 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         asked=before.asked,
         asked_broker=before.asked_broker,
         attempt=attempt,
+        equivalent=equivalent,
         retry_us=now + wait,
         brokers=response.brokers,
     )
@@ -169,6 +172,37 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
     known = leaders_of(topics.values(), epochs=reader.profile.knows_epochs)
     reader.positions.update_leaders(known, recreated)
     return Step(replace(reads, metadata=after), (SetTimer(METADATA, due_us(after, reader)),))
+
+
+def _pause_us(reader: Reader, equivalent: int, now: int) -> int:
+    """Return the least time between a response and the next request (``Metadata.timeToAllowUpdate``)."""
+    return backoff_us(reader, "metadata", max(equivalent - 1, 0), now)
+
+
+def _equivalent(
+    before: Metadata, topics: Mapping[str, TopicDescription], reader: Reader, now: int
+) -> int:
+    """Return the number of equivalent responses with this one; the age limit ends a series."""
+    if _brings_news(before.topics, topics):
+        return 0
+    fetched_us = before.fetched_us
+    has_aged = fetched_us is not None and now >= _next_refresh_us(before, fetched_us, reader)
+    return 1 if has_aged else before.equivalent + 1
+
+
+def _brings_news(
+    before: Mapping[str, TopicDescription], after: Mapping[str, TopicDescription]
+) -> bool:
+    """Return whether a partition is new, or has a newer leader epoch."""
+    if before == after:
+        return False
+    for name, topic in after.items():
+        old = before.get(name)
+        if old is None or old.topic_id != topic.topic_id or len(old.leaders) < len(topic.leaders):
+            return True
+        if any(map(gt, topic.leader_epochs, old.leader_epochs)):
+            return True
+    return False
 
 
 @lru_cache(maxsize=256)  # all members of a group get the same descriptions

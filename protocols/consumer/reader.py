@@ -119,6 +119,9 @@ class Metadata:
     """The topics of the last request."""
 
     attempt: int = 0
+    equivalent: int = 0
+    """The responses in a row that brought no topic and no leader epoch that is new."""
+
     retry_us: int = 0
     brokers: tuple[int, ...] = ()
 

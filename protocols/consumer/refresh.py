@@ -82,6 +82,7 @@ def refreshed_state(
         known,
         version=known.version + times,
         fetched_us=fetched_us,
+        equivalent=1,
         retry_us=fetched_us + backoff_us(consumer, "metadata", 0, fetched_us),
     )
     number = state.reads.next_correlation_id + times

@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from assignors.types import Subscription
+from protocols.consumer import metadata
+from protocols.consumer.reader import NOTHING_ASKED
 from protocols.messages import (
     JoinGroupRequest,
     MetadataRequest,
+    MetadataResponse,
     SyncGroupRequest,
     SyncGroupResponse,
+    TopicDescription,
 )
 
 from .driver import MEMBER, ClientDriver, parts
@@ -99,7 +103,27 @@ def test_a_topic_that_does_not_exist_is_looked_for_with_growing_pauses():
     times = [sent.at_us / 1_000 for sent in driver.ever(MetadataRequest)]
     pauses = [round(b - a) for a, b in itertools.pairwise(times)]
 
-    assert [200, 400, 800, 1_000, 1_000] == pauses[:5]
+    assert [100, 200, 400, 800, 1_000] == pauses[:5]
+
+
+def test_a_response_with_news_shortens_the_next_pause_and_the_age_limit_too():
+    """A new topic, or a newer leader epoch; responses that are equal to the one before lengthen it."""
+    consumer = ClientDriver(metadata_max_age_ms=AGE).client.consumer
+    reads, counts = NOTHING_ASKED, []
+    for at_ms, leader, epoch in [
+        (0, 1, 0),
+        (100, 1, 0),
+        (200, -1, 0),
+        (400, -1, 1),
+        (500, 2, 1),
+        (600 + AGE, 2, 1),
+    ]:
+        topic = TopicDescription("t", "id", (leader,), leader_epochs=(epoch,))
+        response = MetadataResponse(brokers=(1, 2), topics=(topic,))
+        reads = metadata.on_response(reads, consumer, response, at_ms * 1_000).state
+        counts.append(reads.metadata.equivalent)
+
+    assert [0, 1, 2, 0, 1, 1] == counts
 
 
 def test_topics_are_asked_for_by_name_and_patterns_for_all():
