@@ -23,7 +23,7 @@ from protocols.consumer.classic.membership import (
     reset,
     reset_by,
 )
-from protocols.consumer.classic.next_join import poll_deadline_us
+from protocols.consumer.classic.next_join import looks_at_polls_us, poll_deadline_us
 from protocols.consumer.classic.phases import Outside
 from protocols.consumer.classic.state import (
     Api,
@@ -33,7 +33,7 @@ from protocols.consumer.classic.state import (
     InFlight,
     Membership,
 )
-from protocols.consumer.clients import FirstHeartbeat, SessionEnd, Unanswered
+from protocols.consumer.clients import FirstHeartbeat, PollsCheck, SessionEnd, Unanswered
 from protocols.consumer.lookup import LOOKUP, LOSES_COORDINATOR, Known, Unknown, back_off_lookup
 from protocols.consumer.reader import MS, NEVER, backoff_us, turn_interval_us
 from protocols.consumer.requests import look_up
@@ -95,7 +95,13 @@ def _start_own_clock(state: ClientState, consumer: Consumer, now: int) -> Step[C
 
 
 def on_assigned(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Start the thread of a member whose listener has returned, if its client does so only then."""
+    """Start the thread of a member whose listener has returned, if its client does so only then.
+
+    A clock that looks at the polls starts then, too (``rd_kafka_cgrp_start_max_poll_interval_timer``).
+    """
+    if consumer.profile.polls_check is PollsCheck.HALF_SECONDS and state.beat is not None:
+        state = replace(state, beat=replace(state.beat, assigned_us=now))
+        return Step(state, (next_turn(state, consumer, now),))
     if consumer.profile.first_heartbeat is not FirstHeartbeat.ASSIGNED:
         return Step(state)
     if state.membership is not Membership.STABLE:
@@ -127,9 +133,12 @@ def next_turn(state: ClientState, consumer: Consumer, now: int) -> SetTimer:
     """Return the timer for the next turn at which the thread has work."""
     beat = state.beat
     assert beat is not None
-    soonest = min(beat.due_us, beat.session_us, poll_deadline_us(consumer))
+    session_us = beat.session_us if _looks_at_session(state, consumer) else NEVER
+    soonest = min(beat.due_us, session_us, looks_at_polls_us(beat, consumer))
     if state.inbox or isinstance(state.coordinator, Unknown):
         soonest = now
+    elif consumer.profile.polls_check is PollsCheck.HALF_SECONDS:
+        return SetTimer(HEARTBEAT, max(soonest, now + 1))
     return SetTimer(HEARTBEAT, tick_at_or_after(beat, consumer, max(soonest, now + 1)))
 
 
@@ -150,7 +159,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
         step = look_up_again(state, consumer, now)
     elif now >= beat.session_us and _looks_at_session(state, consumer):
         step = _on_session_timeout(state, beat, consumer, now)
-    elif now >= poll_deadline_us(consumer):
+    elif now >= looks_at_polls_us(beat, consumer):
         step = leave(state, consumer, POLL_EXPIRED, now)
     elif now >= beat.due_us:
         step = _send_heartbeat(state, beat, consumer, now, late_us)

@@ -13,6 +13,7 @@ from typing import Final
 from protocols.consumer.classic.membership import reset
 from protocols.consumer.classic.phases import Joining
 from protocols.consumer.classic.state import Beat, ClientState, Consumer, Membership
+from protocols.consumer.clients import PollsCheck
 from protocols.consumer.reader import MS, NEVER, backoff_us
 from protocols.machine import SetTimer, Step
 from protocols.values import replace
@@ -26,6 +27,24 @@ def poll_deadline_us(consumer: Consumer) -> int:
     if not consumer.profile.limits_poll_interval:
         return NEVER
     return consumer.clock.polled_us + consumer.settings.max_poll_interval_ms * MS
+
+
+_HALF_SECOND_US: Final = 500 * MS
+
+
+def looks_at_polls_us(beat: Beat, consumer: Consumer) -> int:
+    """Return when (us) the client sees that the application has stopped to poll, if it has."""
+    deadline = poll_deadline_us(consumer)
+    match consumer.profile.polls_check:
+        case PollsCheck.HEARTBEATS:
+            return max(deadline, beat.due_us)
+        case PollsCheck.HALF_SECONDS:
+            if beat.assigned_us is None:
+                return NEVER
+            since_us = max(0, deadline - beat.assigned_us)
+            return beat.assigned_us + -(-since_us // _HALF_SECOND_US) * _HALF_SECOND_US
+        case _:
+            return deadline
 
 
 def lost(state: ClientState, consumer: Consumer) -> ClientState:

@@ -71,6 +71,7 @@ class Beat:
     session_us: int
     """When the client's copy of its session expires; then the coordinator counts as unknown."""
 
+    assigned_us: int | None = None  # when the application got its partitions
     notices_us: int | None = None  # when a member that was removed checks its ownership
 
 

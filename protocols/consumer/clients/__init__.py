@@ -26,6 +26,7 @@ from protocols.consumer.clients.policies import (
     InRebalance,
     Joins,
     LeaderMetadata,
+    PollsCheck,
     Repeats,
     RevokeCommit,
     Runs,
@@ -52,6 +53,7 @@ __all__ = [
     "InRebalance",
     "Joins",
     "LeaderMetadata",
+    "PollsCheck",
     "Repeats",
     "RevokeCommit",
     "Runs",
@@ -129,6 +131,7 @@ class ClientProfile:
     """Whether the client's copy of its session is only looked at in a member without a rebalance."""
 
     limits_poll_interval: bool = True
+    polls_check: PollsCheck = PollsCheck.TURNS
     joins_unpolled: bool = True
     """Whether a member joins again though the application has not polled for ``max.poll.interval.ms``;
     else it looks after each ``retry.backoff.ms`` whether a poll has begun."""

@@ -20,6 +20,7 @@ from protocols.consumer.clients import (
     Covers,
     Joins,
     LeaderMetadata,
+    PollsCheck,
     Runs,
 )
 
@@ -38,6 +39,7 @@ KAFKA_PYTHON = ClientProfile(
     calls_without_partitions=Joins.ALL,
     heartbeats_wait_for=frozenset({Busy.LISTENER}),
     throws_fenced=False,
+    polls_check=PollsCheck.HEARTBEATS,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

@@ -74,6 +74,14 @@ class FirstHeartbeat(enum.Enum):
     OWN_CLOCK = "after SyncGroup, an interval after the heartbeat before it, if that has passed"
 
 
+class PollsCheck(enum.Enum):
+    """When a client looks whether the application still polls."""
+
+    TURNS = "in each turn of its heartbeat thread"
+    HEARTBEATS = "before each heartbeat"
+    HALF_SECONDS = "each 500 ms from the latest assignment on"
+
+
 class Unanswered(enum.Enum):
     """What becomes of a heartbeat that is due while the one before it is not answered."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocols.consumer.classic.state import Generation, Membership
+from protocols.consumer.clients import profile_of
 from protocols.consumer.lookup import Unknown
 from protocols.facts import ClientDropped
 from protocols.messages import (
@@ -12,8 +15,10 @@ from protocols.messages import (
     OffsetCommitRequest,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
-from .driver import manual_member, parts
+from .driver import ClientDriver, manual_member, parts
+from .test_background import background
 
 E = ErrorCode
 
@@ -134,3 +139,39 @@ def test_heartbeats_and_commits_leave_the_poll_clock_alone_and_the_reverse():
         driver.advance(100)
 
     assert [] == driver.times_ms(HeartbeatRequest)
+
+
+# -- other clients -------------------------------------------------------------------------------
+
+
+def left_after_ms(driver: ClientDriver) -> float:
+    """Return how long after the last poll the member leaves whose heartbeats are answered."""
+    polled = driver.now_us
+    while not driver.pending(LeaveGroupRequest):
+        driver.advance(50)
+        if driver.pending(HeartbeatRequest):
+            driver.beaten()
+    return (driver.pending(LeaveGroupRequest)[0].at_us - polled) / 1_000
+
+
+@pytest.mark.parametrize(("client", "after_ms"), [("kafka-python", 11_900), ("java", 10_000)])
+def test_kafka_python_looks_at_its_polls_before_each_heartbeat(client: str, after_ms: int):
+    """``_heartbeat_loop`` sleeps until the next one: the fourth is due 12 s after the join."""
+    driver = manual_member(max_poll_interval_ms=10_000)
+    consumer = driver.client.consumer
+    driver.client.consumer = replace(consumer, profile=profile_of(client))
+    driver.advance(100)
+    driver.poll()
+
+    assert after_ms == left_after_ms(driver)
+
+
+def test_librdkafka_looks_at_its_polls_each_half_second_from_the_assignment_on():
+    """``rd_kafka_cgrp_max_poll_interval_check_tmr_cb``."""
+    driver = background("librdkafka", enable_auto_commit=False, max_poll_interval_ms=10_000)
+    driver.stable({0: 0})
+    driver.beaten()
+    driver.advance(200)
+    driver.poll()
+
+    assert 10_300 == left_after_ms(driver)
