@@ -247,7 +247,9 @@ class BackgroundClient:
             return True
         if isinstance(state.future, Synced):
             return False
-        return state.future is not None or isinstance(state.prepare, PrepareDone)
+        if state.future is not None or isinstance(state.prepare, PrepareDone):
+            return True
+        return rejoin.call_before_joining(state, self.consumer) is None
 
     def _join(self, state: ClientState, now: int) -> Step[ClientState]:
         """Advance the join; its automatic commit waits for the commits before it.

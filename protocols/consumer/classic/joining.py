@@ -86,6 +86,8 @@ def on_join_response(
 ) -> Step[ClientState]:
     """Handle a JoinGroup response."""
     error = response.error
+    if error is not ErrorCode.NONE:
+        state = next_join.refused(state, consumer, error)
     match error:
         case ErrorCode.NONE:
             return _joined(state, consumer, response, now)

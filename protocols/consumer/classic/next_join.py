@@ -13,9 +13,10 @@ from typing import Final
 from protocols.consumer.classic.membership import reset
 from protocols.consumer.classic.phases import Joining
 from protocols.consumer.classic.state import Beat, ClientState, Consumer, Membership
-from protocols.consumer.clients import PollsCheck
+from protocols.consumer.clients import NextJoin, PollsCheck
 from protocols.consumer.reader import MS, NEVER, backoff_us
 from protocols.machine import SetTimer, Step
+from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 NEXT_JOIN: Final = "next-join"
@@ -29,6 +30,7 @@ def poll_deadline_us(consumer: Consumer) -> int:
     return consumer.clock.polled_us + consumer.settings.max_poll_interval_ms * MS
 
 
+_SECOND_US: Final = 1_000 * MS
 _HALF_SECOND_US: Final = 500 * MS
 
 
@@ -49,7 +51,7 @@ def looks_at_polls_us(beat: Beat, consumer: Consumer) -> int:
 
 def lost(state: ClientState, consumer: Consumer) -> ClientState:
     """Note that the membership is lost, if the client then rests before it joins again."""
-    if not consumer.profile.rests_after_loss:
+    if consumer.profile.next_join is not NextJoin.LOSS:
         return state
     return replace(state, join_us=NEVER, losses=state.losses + 1)
 
@@ -61,6 +63,40 @@ def prepared(state: ClientState, consumer: Consumer, now: int) -> ClientState:
     if state.losses and not state.generation.lost:
         return replace(state, losses=0)
     return state
+
+
+def failed(state: ClientState, consumer: Consumer, error: ErrorCode, now: int) -> ClientState:
+    """Delay the next JoinGroup, as the one before it or its SyncGroup failed (aiokafka).
+
+    While the coordinator loads the group its back-off lies in the join, too.
+    """
+    if consumer.profile.next_join is not NextJoin.FAILURE or error is ErrorCode.MEMBER_ID_REQUIRED:
+        return state
+    rests = 2 if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else 1
+    return replace(state, join_us=now + rests * consumer.settings.retry_backoff_ms * MS)
+
+
+def sent(state: ClientState, consumer: Consumer, now: int) -> ClientState:
+    """Delay the JoinGroup after the one that is sent now (librdkafka ``rkcg_join_intvl``)."""
+    if consumer.profile.next_join is not NextJoin.EACH_SECOND:
+        return state
+    return replace(state, join_us=now + _SECOND_US)
+
+
+def refused(state: ClientState, consumer: Consumer, error: ErrorCode) -> ClientState:
+    """Delay the JoinGroup after one that was refused; a member that only lacks its id joins at once."""
+    if consumer.profile.next_join is not NextJoin.EACH_SECOND:
+        return state
+    if error is ErrorCode.MEMBER_ID_REQUIRED:
+        return replace(state, join_us=0)
+    return replace(state, join_us=state.join_us + _SECOND_US)
+
+
+def revoked(state: ClientState, consumer: Consumer) -> ClientState:
+    """Let a member join at once that has given up its partitions (``rd_interval_reset``)."""
+    if consumer.profile.next_join is not NextJoin.EACH_SECOND:
+        return state
+    return replace(state, join_us=0)
 
 
 def held_until_us(state: ClientState, consumer: Consumer, now: int) -> int:

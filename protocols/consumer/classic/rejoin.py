@@ -84,7 +84,7 @@ def advance(
 def _failed(
     state: ClientState, consumer: Consumer, failed: JoinFailed, now: int, poll_until_us: int
 ) -> Step[ClientState]:
-    state = replace(state, future=None)
+    state = next_join.failed(replace(state, future=None), consumer, failed.error, now)
     if failed.exception != ExceptionName.MEMBER_ID_REQUIRED:
         state = request_rejoin(state, f"rebalance failed due to {failed.exception}")
     match failed.reaction:
@@ -189,25 +189,26 @@ def _before_joining(
     state: ClientState, consumer: Consumer, now: int, poll_until_us: int
 ) -> Step[ClientState]:
     """Make the listener calls of onJoinPrepare, then join."""
-    owned = state.assignment
+    call = call_before_joining(state, consumer)
     state = replace(state, prepare=PrepareDone(), leader_snapshot=None)
     state = watch_topics(state, consumer, frozenset())
-    if state.generation.lost and owned:
-        listener = "revoked" if consumer.profile.commits_removed else "lost"
-        call: Call | None = Call(listener, tuple(sorted(owned)))
-    elif state.generation.lost:
-        call = (
-            Call("revoked", ()) if consumer.profile.calls_without_partitions is Joins.ALL else None
-        )
-    elif consumer.protocol is RebalanceProtocol.EAGER:
-        called = owned or consumer.profile.calls_without_partitions is not Joins.NONE
-        call = Call("revoked", tuple(sorted(owned))) if called else None
-    else:
-        gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)
-        call = Call("revoked", tuple(sorted(gone))) if gone else None
     if call is None:
         return on_prepared(state, consumer, (), now)
+    state = next_join.revoked(state, consumer)
     return Step(replace(state, app=Calling(Resume.JOIN, poll_until_us)), (call,))
+
+
+def call_before_joining(state: ClientState, consumer: Consumer) -> Call | None:
+    """Return the listener call of onJoinPrepare; None: the member joins without one."""
+    owned, profile = tuple(sorted(state.assignment)), consumer.profile
+    if state.generation.lost:
+        if owned:
+            return Call("revoked" if profile.commits_removed else "lost", owned)
+        return Call("revoked", ()) if profile.calls_without_partitions is Joins.ALL else None
+    if consumer.protocol is RebalanceProtocol.EAGER:
+        return Call("revoked", owned)
+    gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)
+    return Call("revoked", gone) if gone or profile.calls_unchanged else None
 
 
 def on_prepared(
@@ -262,7 +263,7 @@ def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
         joined_with=state.subscribed,
         beat=None,
     )
-    step = ask(joining, consumer, Api.JOIN, request, now)
+    step = ask(next_join.sent(joining, consumer, now), consumer, Api.JOIN, request, now)
     return next_join.let_session_go_on(step, state.beat, consumer, now)
 
 
@@ -326,7 +327,7 @@ def on_revoked(
     synced, poll_until_us = calling.synced, calling.poll_until_us
     assert synced is not None, "the revocation of a cooperative join follows its SyncGroup"
     assert poll_until_us is not None, "a join goes on in poll"
-    state = replace(state, app=Outside(), revoking=False)
+    state = replace(next_join.revoked(state, consumer), app=Outside(), revoking=False)
     if listener_first(consumer) and calling.thrown is None:
         return _commit_and_apply(state, consumer, synced, now, poll_until_us)
     state = request_rejoin(state, "need to revoke partitions and re-join")

@@ -26,6 +26,7 @@ from protocols.consumer.clients.policies import (
     InRebalance,
     Joins,
     LeaderMetadata,
+    NextJoin,
     PollsCheck,
     Repeats,
     RevokeCommit,
@@ -53,6 +54,7 @@ __all__ = [
     "InRebalance",
     "Joins",
     "LeaderMetadata",
+    "NextJoin",
     "PollsCheck",
     "Repeats",
     "RevokeCommit",
@@ -147,8 +149,7 @@ class ClientProfile:
     keeps_id_after: frozenset[ErrorCode] = frozenset({ErrorCode.ILLEGAL_GENERATION})
     """The errors that cost a member its generation and not its id, with which it joins again."""
 
-    rests_after_loss: bool = False
-    """Whether a back-off lies between the loss of the membership, with its listener call, and JoinGroup."""
+    next_join: NextJoin = NextJoin.NOTHING
 
     unanswered_heartbeat: Unanswered = Unanswered.SENT
     first_heartbeat: FirstHeartbeat = FirstHeartbeat.JOINED
@@ -157,7 +158,10 @@ class ClientProfile:
     follows; None: as ``first_heartbeat`` says."""
 
     calls_without_partitions: Joins = Joins.AGAIN
-    """The joins of a member without partitions that call the revoke listener."""
+    """The joins of a member without partitions that call the revoke listener (eager protocol)."""
+
+    calls_unchanged: bool = False
+    """Whether the end of a cooperative generation calls the revoke listener though nothing is revoked."""
 
     calls_at_end: bool = True
     """Whether ``close()`` and ``unsubscribe()`` call the revoke listener."""

@@ -16,6 +16,7 @@ from protocols.consumer.clients import (
     FirstHeartbeat,
     InRebalance,
     Joins,
+    NextJoin,
     Repeats,
     Runs,
 )
@@ -37,6 +38,7 @@ AIOKAFKA = ClientProfile(
     commits_removed=True,
     commits_unassigned=False,
     joins_unpolled=False,
+    next_join=NextJoin.FAILURE,
     names_instance=False,
     keeps_id_after=frozenset(),
     first_heartbeat=FirstHeartbeat.ASSIGNED,

@@ -74,6 +74,15 @@ class FirstHeartbeat(enum.Enum):
     OWN_CLOCK = "after SyncGroup, an interval after the heartbeat before it, if that has passed"
 
 
+class NextJoin(enum.Enum):
+    """What delays the next JoinGroup of a member, beside what it waits for."""
+
+    NOTHING = "nothing"
+    LOSS = "a back-off after the loss of the membership, from the end of the listener call on"
+    FAILURE = "`retry.backoff.ms` after each JoinGroup or SyncGroup that failed"
+    EACH_SECOND = "the JoinGroup before, by 1 s, or by 2 s if it failed; nothing after a revocation"
+
+
 class PollsCheck(enum.Enum):
     """When a client looks whether the application still polls."""
 
@@ -93,7 +102,6 @@ class Unanswered(enum.Enum):
 class Joins(enum.Enum):
     """Some of the joins of a member."""
 
-    NONE = "none"
     AGAIN = "all but the first"
     ALL = "all"
 

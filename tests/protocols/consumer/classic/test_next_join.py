@@ -84,3 +84,69 @@ def test_each_loss_without_a_rebalance_in_between_doubles_the_rest_of_franz_go()
     assert 200 <= first <= 300
     assert 400 <= second <= 600
     assert (0, True) == (at_once, 200 <= third <= 300)
+
+
+@pytest.mark.parametrize(("assignor", "rests_ms"), [("cooperative-sticky", 1_000), ("range", 0)])
+def test_librdkafka_joins_at_most_once_a_second_unless_it_has_revoked(assignor, rests_ms):
+    """``rkcg_join_intvl``; a cooperative member joins without a poll, as it calls no listener before."""
+    driver = background("librdkafka", assignors=(assignor,), enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    if assignor == "range":
+        driver.advance(100)
+        assert not driver.pending(JoinGroupRequest)
+        driver.poll()
+    sent = driver.ever(JoinGroupRequest)[0].at_us
+    driver.advance_until(JoinGroupRequest)
+
+    assert sent + rests_ms * 1_000 <= driver.now_us
+    assert (driver.now_us == sent + 1_000_000) is (assignor != "range")
+
+
+@pytest.mark.parametrize(("client", "rest_ms"), [("librdkafka", 2_000), ("aiokafka", 100)])
+def test_a_refused_join_is_followed_by_a_rest(client: str, rest_ms: int):
+    """Librdkafka adds a second to its interval; aiokafka sleeps ``retry_backoff_ms``."""
+    driver = background(client, enable_auto_commit=False)
+    driver.poll_until(JoinGroupRequest)
+    sent = driver.now_us
+    driver.join_error(E.MEMBER_ID_REQUIRED, "m-2")
+    assert driver.pending(JoinGroupRequest)
+    driver.join_error(E.UNKNOWN_MEMBER_ID)
+    driver.advance_until(JoinGroupRequest)
+
+    assert sent + rest_ms * 1_000 == driver.now_us
+
+
+@pytest.mark.parametrize(("client", "rest_ms"), [("librdkafka", 1_000), ("aiokafka", 100)])
+def test_a_sync_group_that_a_rebalance_overtakes_is_followed_by_a_rest(client: str, rest_ms: int):
+    """Librdkafka counts from its JoinGroup on, aiokafka from the answer."""
+    driver = background(client, enable_auto_commit=False)
+    driver.poll_until(JoinGroupRequest)
+    sent = driver.now_us
+    driver.joined()
+    driver.synced(error=E.REBALANCE_IN_PROGRESS)
+    driver.advance_until(JoinGroupRequest)
+
+    assert sent + rest_ms * 1_000 == driver.now_us
+
+
+@pytest.mark.parametrize(
+    ("client", "assignor", "calls"),
+    [
+        ("franz-go", "cooperative-sticky", [("revoked", ())]),
+        ("franz-go", "range", [("revoked", ())]),
+        ("librdkafka", "cooperative-sticky", []),
+        ("librdkafka", "range", [("revoked", ())]),
+    ],
+)
+def test_whether_the_listener_is_called_without_partitions(client, assignor, calls):
+    """franz-go ``revokeThisSession``; librdkafka ``rd_kafka_cgrp_revoke_all_rejoin`` (eager)."""
+    driver = background(client, assignors=(assignor,), enable_auto_commit=False)
+    driver.stable({})
+    driver.calls.clear()
+    if not driver.pending(HeartbeatRequest):
+        driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.poll()
+
+    assert calls == driver.calls
