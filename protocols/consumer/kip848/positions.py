@@ -42,9 +42,23 @@ def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[C
     missing = initializing(state, consumer)
     if missing:
         step = step.then(lambda s: _request_committed(s, consumer, missing, now))
-    return step.then(
-        lambda s: on_reads(s, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
-    )
+    if missing and not consumer.profile.in_background:
+        return step
+    return step.then(lambda s: _list_offsets(s, consumer, now, awaited=True))
+
+
+def _list_offsets(
+    state: ClientState, consumer: Consumer, now: int, *, awaited: bool
+) -> Step[ClientState]:
+    """Send ListOffsets for the positions to reset; *awaited*: the poll event waits for them.
+
+    It waits for no ListOffsets of an earlier event (``sendListOffsetsRequestsAndResetPositions``).
+    """
+    step = on_reads(state, lambda reads: offset_fetcher.list_offsets(reads, consumer, now))
+    sent = tuple(n for n in step.state.reads.listing if n not in state.reads.listing)
+    if state.slot is None or not awaited or not sent:
+        return step
+    return Step(replace(step.state, slot=state.slot._replace(lists=sent)), step.effects)
 
 
 def _request_committed(
@@ -58,8 +72,9 @@ def _request_committed(
     """
     assert state.slot is not None, "a poll event requests committed offsets"
     deadline_us = max(state.slot.deadline_us, now + consumer.settings.default_api_timeout_ms * MS)
-    state = replace(state, slot=state.slot._replace(awaits=missing))
-    if any(fetch.partitions == missing for fetch in state.pending_offset_fetches):
+    reuses = any(fetch.partitions == missing for fetch in state.pending_offset_fetches)
+    state = replace(state, slot=state.slot._replace(awaits=missing, reuses=reuses))
+    if reuses:
         return Step(state)
     fetch = PendingOffsetFetch(missing, deadline_us)
     state = replace(state, pending_offset_fetches=(*state.pending_offset_fetches, fetch))
@@ -74,9 +89,11 @@ def initializing(state: ClientState, consumer: Consumer) -> tuple[TopicPartition
 
 def is_settled(state: ClientState) -> bool:
     """Return whether the poll event waits for no OffsetFetch and no ListOffsets."""
-    awaits = state.slot.awaits if state.slot is not None else ()
-    unanswered = any(fetch.partitions == awaits for fetch in state.pending_offset_fetches)
-    return not unanswered and not state.reads.listing
+    slot = state.slot
+    if slot is None:
+        return True
+    unanswered = any(fetch.partitions == slot.awaits for fetch in state.pending_offset_fetches)
+    return not unanswered and not any(number in state.reads.listing for number in slot.lists)
 
 
 def send_due_fetch(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -139,7 +156,8 @@ def on_fetch_response(
     step = on_reads(
         state, lambda reads: offset_fetcher.take_committed(reads, consumer, response, now)
     )
-    return step.then(lambda s: _without_offset(s, consumer, response, now))
+    missing = offset_fetcher.partitions_without_offset(consumer, response)
+    return step.then(lambda s: _reset(s, consumer, fetch, missing, now))
 
 
 _RETRIED_PARTITION_ERRORS = frozenset(
@@ -167,23 +185,26 @@ def _is_partial(
     return response.error is ErrorCode.NONE and fetch.deadline_us <= retry_us
 
 
-def _without_offset(
-    state: ClientState, consumer: Consumer, response: OffsetFetchResponse, now: int
-) -> Step[ClientState]:
-    missing = offset_fetcher.partitions_without_offset(consumer, response)
-    return _reset(state, consumer, missing, now) if missing else Step(state)
-
-
 def _reset(
-    state: ClientState, consumer: Consumer, partitions: Iterable[TopicPartition], now: int
+    state: ClientState,
+    consumer: Consumer,
+    fetch: PendingOffsetFetch,
+    partitions: Iterable[TopicPartition],
+    now: int,
 ) -> Step[ClientState]:
-    """Reset positions without a committed offset, those that still wait for one."""
+    """Reset positions without a committed offset after *fetch*, those that still wait for one.
+
+    ListOffsets are sent for all positions to reset. The poll event that requested the committed
+    offsets waits for them; one that only waited for these does not.
+    """
     missing = [tp for tp in partitions if consumer.positions.holds(tp, Phase.INITIALIZING)]
-    if consumer.settings.auto_offset_reset == "none":
+    if missing and consumer.settings.auto_offset_reset == "none":
         return Step(_fail(state, Failed(ExceptionName.NO_OFFSET_FOR_PARTITION)))
-    return on_reads(
-        state, lambda reads: offset_fetcher.reset_positions(reads, consumer, missing, now)
-    )
+    for tp in missing:
+        consumer.positions.reset(tp)
+    slot = state.slot
+    requested = slot is not None and slot.awaits == fetch.partitions and not slot.reuses
+    return _list_offsets(state, consumer, now, awaited=requested)
 
 
 def on_fetch_failed(
@@ -199,7 +220,7 @@ def on_fetch_failed(
         return Step(state)
     stale = error is ErrorCode.STALE_MEMBER_EPOCH and state.member.epoch > 0
     if stale and not consumer.profile.retries_refused_fetch:
-        return _reset(_with_fetch(state, fetch, None), consumer, fetch.partitions, now)
+        return _reset(_with_fetch(state, fetch, None), consumer, fetch, fetch.partitions, now)
     if not stale and not error.retriable:
         ended = _with_fetch(state, fetch, None)
         return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))

@@ -63,6 +63,12 @@ class Slot(NamedTuple):
     awaits: tuple[TopicPartition, ...] = ()
     """The partitions for whose committed offsets it waits."""
 
+    reuses: bool = False
+    """Whether an earlier poll event requested these."""
+
+    lists: tuple[int, ...] = ()
+    """The ListOffsets that it sent and waits for, by correlation id."""
+
 
 # -- the heartbeat ---------------------------------------------------------------------------------
 

@@ -9,22 +9,18 @@ from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.facts import EpochOpened
 from protocols.machine import Step
 from protocols.messages import (
-    EpochEndOffset,
     FetchedOffset,
     FetchRequest,
-    LeaderAndEpoch,
     ListedOffset,
     ListOffsetsRequest,
     ListOffsetsResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
-    OffsetsForLeaderEpochRequest,
-    OffsetsForLeaderEpochResponse,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import BROKER, MEMBER, ClientDriver, parts
+from .driver import MEMBER, ClientDriver, parts
 
 
 def assigned(**settings) -> ClientDriver:
@@ -294,63 +290,61 @@ def test_positions_of_a_client_in_the_background_are_updated_at_any_time():
     assert always == client.state.slot
 
 
-# -- validation ------------------------------------------------------------------------------------
+# -- resets ----------------------------------------------------------------------------------------
 
 
-def validating(*numbers: int) -> ClientDriver:
-    """A member that polls, and has positions with leader epochs for *numbers*; it has read nothing yet."""
-    driver = ClientDriver(enable_auto_commit=False)
-    driver.leader_epochs = dict.fromkeys(parts(0, 1), 3)
+def without_offsets() -> ClientDriver:
+    """A member that asks the leaders of partitions 0 (broker 1) and 1 (broker 2) where to begin."""
+    driver = ClientDriver(enable_auto_commit=False, brokers=(1, 2))
+    driver.leaders = dict(zip(parts(0, 1), (1, 2), strict=True))
     driver.joining()
-    driver.reconcile(2, *numbers)
+    driver.reconcile(2, 0, 1)
     driver.beaten()
-    driver.poll(10_000)
-    take_committed(driver)
+    driver.poll(100)
     return driver
 
 
-def take_committed(driver: ClientDriver) -> None:
-    """Answer the OffsetFetch with offsets that have leader epochs."""
-    wanted = driver.one(OffsetFetchRequest).partitions
-    found = tuple(FetchedOffset(tp, 5, 3) for tp in wanted)
-    driver.answer(OffsetFetchRequest, OffsetFetchResponse(offsets=found))
+def list_from(driver: ClientDriver, node: int) -> None:
+    """Let one broker answer its ListOffsets."""
+    (sent,) = (sent for sent in driver.pending(ListOffsetsRequest) if sent.node == node)
+    ((tp, _),) = sent.message.partitions
+    driver.respond(sent, ListOffsetsResponse(offsets=(ListedOffset(tp, 2),)))
 
 
-def validate(driver: ClientDriver) -> None:
-    """Confirm all positions."""
-    checks = driver.one(OffsetsForLeaderEpochRequest).partitions
-    ends = tuple(EpochEndOffset(check.partition, 3, 100) for check in checks)
-    driver.answer(OffsetsForLeaderEpochRequest, OffsetsForLeaderEpochResponse(end_offsets=ends))
-
-
-def test_a_leader_without_a_connection_validates_in_the_pass_after_that_which_opens_it():
-    """A member that joins reads one pass later: each follows the one before after retry.backoff.ms."""
-    driver = validating(0, 1)
-
-    assert 200 == driver.advance_until(OffsetsForLeaderEpochRequest)
-    validate(driver)
-    assert {0: 5, 1: 5} == driver.positions()
-
-
-def test_a_leader_with_an_open_connection_validates_in_the_next_pass():
-    """A member that reads from a broker is given another partition of it."""
-    driver = validating(0)
-    driver.advance_until(OffsetsForLeaderEpochRequest)
-    validate(driver)
-    driver.to_own(0, 1)
-    driver.advance_until(OffsetFetchRequest)
-    take_committed(driver)
-
-    assert 100 == driver.advance_until(OffsetsForLeaderEpochRequest)
-
-
-def test_a_connection_that_broke_is_opened_again_first_and_not_while_its_back_off_runs():
-    """The validation follows in the pass after that, as if it had never been open."""
-    driver = validating(0)
+def test_a_leader_that_does_not_answer_holds_up_only_the_event_that_asked_it():
+    """The next poll issues another event, which fetches from the others."""
+    driver = without_offsets()
+    driver.fetched()
+    list_from(driver, 1)
+    assert [] == driver.pending(FetchRequest)
     driver.advance(100)
-    fetcher = driver.client.consumer.fetcher
-    fetcher.disconnected(BROKER, driver.now_us + 50_000)
-    fetcher.positions.update_leaders({parts(0)[0]: LeaderAndEpoch(BROKER, 4)})
+    driver.poll()
 
-    assert not fetcher.connect(BROKER, driver.now_us + 49_999)
-    assert 200 == driver.advance_until(OffsetsForLeaderEpochRequest)
+    assert [1] == [sent.node for sent in driver.pending(FetchRequest)]
+
+
+def test_an_event_that_shares_a_request_for_offsets_does_not_wait_for_the_resets_after_it():
+    """The event that requested the offsets sends them, although the application has dropped it."""
+    driver = without_offsets()
+    driver.advance(100)
+    driver.poll(10_000)
+    driver.fetched()
+    list_from(driver, 1)
+    driver.advance(100)
+
+    assert [1] == [sent.node for sent in driver.pending(FetchRequest)]
+
+
+def test_resets_follow_the_committed_offsets():
+    """A position that is out of range waits for an OffsetFetch of other partitions."""
+    driver = assigned()
+    driver.fetched({0: 5, 1: 6})
+    driver.to_own(0, 1, 2)
+    driver.poll(10_000)
+    driver.advance_until(OffsetFetchRequest)
+    driver.client.consumer.positions.reset(parts(0)[0])
+    driver.advance(100)
+    assert [] == driver.pending(ListOffsetsRequest)
+    driver.fetched({2: 7})
+
+    assert 1 == len(driver.pending(ListOffsetsRequest))
