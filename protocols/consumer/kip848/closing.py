@@ -21,6 +21,7 @@ from protocols.consumer.kip848.threads import (
     CloseStage,
     Closing,
     Commit,
+    Event,
     LeaveWanted,
     Purpose,
     Unsubscribed,
@@ -73,7 +74,11 @@ def _commit(
 
 
 def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Run the steps that are not blocked; only a listener call may exceed the timeout."""
+    """Run the steps that are not blocked.
+
+    After the timeout no answer is waited for, but the background thread still takes the commit and the
+    leave, and sends both (``CommitEvent.offsetsReady``, ``ApplicationEventHandler.addAndGet``).
+    """
     app = state.app
     if isinstance(app, Unsubscribing):
         return _unsubscribing(state, consumer, app, now)
@@ -81,11 +86,11 @@ def advance_close(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
         return Step(state)
     late = now >= app.deadline_us
     match app.stage:
-        case CloseStage.COMMIT if late or not _committing(state, consumer):
+        case CloseStage.COMMIT if _is_committed(state, consumer, late=late):
             return _callbacks(_close_at(state, app, CloseStage.CALLBACKS), consumer, now)
-        case CloseStage.REMOVED if late or not _committing(state, consumer):
+        case CloseStage.REMOVED if _is_committed(state, consumer, late=late):
             return _leave_group(state, consumer, app, now)
-        case CloseStage.LEAVE if late or _has_left(state):
+        case CloseStage.LEAVE if _has_left(state) or (late and not _is_queued(state, LeaveWanted)):
             return advance_close(_close_at(state, app, CloseStage.COMMITS), consumer, now)
         case CloseStage.COMMITS if late or not commits.asynchronous(state):
             return _close_sessions(state, consumer, app, now)
@@ -99,18 +104,27 @@ def _close_at(state: ClientState, app: Closing, stage: CloseStage) -> ClientStat
     return replace(state, app=app._replace(stage=stage))
 
 
-def _committing(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether the final commit, or an asynchronous commit before it, has not ended."""
+def _is_committed(state: ClientState, consumer: Consumer, *, late: bool) -> bool:
+    """Return whether the final commit, and asynchronous commits before it, have ended.
+
+    *late*: whether the background thread has taken them.
+    """
     if not consumer.settings.enable_auto_commit:
-        return False
-    return any(
-        kind in (CommitKind.CLOSE, CommitKind.ASYNC) for _, kind in commits.unfinished(state)
-    )
+        return True
+    if late:
+        return not _is_queued(state, Commit)
+    kinds = [kind for _, kind in commits.unfinished(state)]
+    return CommitKind.CLOSE not in kinds and CommitKind.ASYNC not in kinds
+
+
+def _is_queued(state: ClientState, kind: type[Event]) -> bool:
+    """Return whether an event of this kind waits for the background thread."""
+    return any(isinstance(event, kind) for event in state.events)
 
 
 def _has_left(state: ClientState) -> bool:
     """Return whether the background thread has left the group and has the response."""
-    waiting = any(isinstance(event, LeaveWanted | Unsubscribed) for event in state.events)
+    waiting = _is_queued(state, LeaveWanted) or _is_queued(state, Unsubscribed)
     return not waiting and membership.has_left(state)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocols.consumer.calls import Closed
 from protocols.consumer.fetching import CLOSES_SESSION
+from protocols.consumer.kip848.threads import Lag
 from protocols.messages import (
     FetchRequest,
     FetchResponse,
@@ -12,7 +13,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import BROKER, ClientDriver
+from .driver import BROKER, Beat, ClientDriver
 
 
 def manual() -> ClientDriver:
@@ -146,4 +147,36 @@ def test_a_lost_connection_ends_the_wait_for_fetches():
     assert Closed() not in driver.returned
 
     driver.disconnect(BROKER)
+    assert Closed() == driver.returned[-1]
+
+
+# -- without time ----------------------------------------------------------------------------------
+
+
+def test_close_without_time_commits_calls_the_listener_and_leaves():
+    """It waits until the background thread has taken each of these, and for no answer."""
+    driver = committer()
+    driver.lags = {Lag.EVENT: 1_400}
+    driver.quiet()
+    driver.close(0)
+    driver.advance(1.4)
+    assert 1 == len(driver.pending(OffsetCommitRequest))
+    assert [("revoked", (0, 1))] == driver.calls
+    assert [] == driver.pending(Beat)
+    driver.advance(1.4)
+
+    assert -1 == driver.one(Beat).member_epoch
+    assert Closed() == driver.returned[-1]
+
+
+def test_close_leaves_after_a_commit_that_outlasts_its_timeout():
+    """The heartbeat that leaves is sent at the end of the timeout."""
+    driver = committer()
+    driver.lags = {Lag.EVENT: 1_400}
+    driver.close(2_000)
+    driver.advance(2_000)
+    assert [] == driver.pending(Beat)
+    driver.advance(1.4)
+
+    assert -1 == driver.one(Beat).member_epoch
     assert Closed() == driver.returned[-1]
