@@ -27,6 +27,7 @@ from protocols.consumer.kip848.threads import (
     Purpose,
     Unsubscribing,
 )
+from protocols.consumer.lookup import Known
 from protocols.consumer.reader import MS, turn_interval_us
 from protocols.machine import Call, Return, Step
 from protocols.values import replace
@@ -202,18 +203,47 @@ def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
 
 
 def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: int) -> int:
-    """Return when (us) a wait for records ends: at a duty, or after ``retry.backoff.ms``.
+    """Return when (us) a wait for records ends: with poll, at a duty, or after ``retry.backoff.ms``.
 
-    With a commit that is due, or in flight, poll waits for the interval at most; passes take no
-    time here, so at least for one millisecond (``AutoCommitState.remainingMs``).
+    The last of these only if a fetch may bring records soon, or a duty is overdue: passes take no
+    time here. Source: ``AsyncKafkaConsumer.pollForFetches``, ``maximumTimeToWait``.
     """
-    settings = consumer.settings
-    moments = [polling.until_us, now + turn_interval_us(settings)]
-    duties = [state.beat.due_us, now + (state.poll_due_us - now) // 2]
-    if settings.enable_auto_commit:
-        interval = max(settings.auto_commit_interval_ms, 1) * MS
-        duties.append(state.autocommit_us if state.autocommit_us > now else now + interval)
-    return min(moments + [when for when in duties if when > now])
+    duties = (_beat_us(state, now), now + (state.poll_due_us - now) // 2)
+    if consumer.settings.enable_auto_commit:
+        duties += (_commit_us(state, consumer, now),)
+    ahead = [when for when in duties if when > now]
+    if len(ahead) < len(duties) or _may_fetch(state, consumer):
+        ahead.append(now + turn_interval_us(consumer.settings))
+    return min(polling.until_us, *ahead)
+
+
+def _beat_us(state: ClientState, now: int) -> int:
+    """Return when (us) the next heartbeat may be sent; one interval later if none can be sent now."""
+    beat = state.beat
+    if not isinstance(state.coordinator, Known) or not state.member.state.in_group:
+        return now + beat.interval_us
+    return beat.due_us if beat.due_us > now else beat.retry_us
+
+
+def _commit_us(state: ClientState, consumer: Consumer, now: int) -> int:
+    """Return when (us) the next automatic commit is due; one interval later if it is overdue.
+
+    Passes take no time here, so at least one millisecond later (``AutoCommitState.remainingMs``).
+    """
+    interval = max(consumer.settings.auto_commit_interval_ms, 1) * MS
+    return state.autocommit_us if state.autocommit_us > now else now + interval
+
+
+def _may_fetch(state: ClientState, consumer: Consumer) -> bool:
+    """Return whether nothing is assigned, a position is missing, or a partition is fetched.
+
+    No records of a partition that is fetched are buffered when poll begins to wait.
+    """
+    fetcher = consumer.fetcher
+    if not state.assignment or state.awaiting or not consumer.positions.all_reading():
+        return True
+    unread = fetcher.pending | fetcher.paused
+    return any(tp not in unread for tp in state.assignment)
 
 
 class Taking:

@@ -143,6 +143,49 @@ def test_an_empty_answer_ends_a_wait_for_another_pass():
     assert [] == driver.returned
 
 
+def revoking_all(timeout_ms: float) -> ClientDriver:
+    """A member in poll, with a fetch in flight, whose partitions are all about to be revoked."""
+    driver = stable()
+    driver.poll(timeout_ms)
+    driver.beat_due()
+    driver.beaten(3, assigned=())
+    driver.advance(450)
+    assert 1 == len(driver.pending(FetchRequest))
+    assert [] == driver.calls
+    return driver
+
+
+def test_a_poll_that_can_fetch_nothing_makes_no_passes():
+    """The answer to the fetch in flight ends its wait, and the listener is called then."""
+    driver = revoking_all(20_000)
+    driver.records({0: 0})
+
+    assert [("revoked", (0, 1))] == driver.calls
+
+
+def test_a_poll_that_can_fetch_nothing_waits_until_the_next_heartbeat():
+    """Its wait ends without an answer, too."""
+    driver = revoking_all(20_000)
+    driver.advance(4_549)
+    assert [] == driver.calls
+    driver.advance(1)
+
+    assert [("revoked", (0, 1))] == driver.calls
+
+
+def test_a_poll_that_can_fetch_nothing_waits_one_interval_if_no_heartbeat_can_be_sent():
+    """The coordinator is unknown, or the member is outside the group."""
+    driver = stable()
+    driver.client.consumer.fetcher.pause(driver.state.assignment)
+    driver.poll(20_000)
+    driver.beat_due()
+    driver.coordinator = None
+    driver.refused(ErrorCode.NOT_COORDINATOR)
+    began = driver.now_us // 1_000
+
+    assert [began + 5_000] == events_of(driver, 9_990)
+
+
 def test_an_answer_during_work_ends_the_next_wait_at_once():
     """The mark of an answer is kept: the first wait after it is over as soon as it begins."""
     driver = stable()
