@@ -206,24 +206,35 @@ def _awaits_answers(state: ClientState, consumer: Consumer) -> bool:
 # -- unsubscribe -----------------------------------------------------------------------------------
 
 
+_LOOK_US = 100 * MS
+"""How long unsubscribe() waits before it looks for listener calls again."""
+
+
 def unsubscribe(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Drop the subscription: listener call, leaving heartbeat, no automatic commit."""
     deadline = now + consumer.settings.default_api_timeout_ms * MS
-    step = queue(replace(state, app=Unsubscribing(deadline)), consumer, Unsubscribed(), now)
-    return step.also(SetTimer(CLOSE, deadline))
+    app = Unsubscribing(deadline, now)
+    return queue(replace(state, app=app), consumer, Unsubscribed(), now)
 
 
 def _unsubscribing(
     state: ClientState, consumer: Consumer, app: Unsubscribing, now: int
 ) -> Step[ClientState]:
-    """Wait for the response to the leaving heartbeat; first throw a listener's exception."""
-    if state.needed:
-        return call_needed(state, consumer, now)
-    failed, state = state.thrown, replace(state, thrown=None)
-    if failed is not None and failed.error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-        return Step(replace(state, app=OUTSIDE), (Return(failed),))
+    """Wait for the response to the leaving heartbeat; first throw a listener's exception.
+
+    The background thread wakes nobody for a listener call (``processBackgroundEvents``).
+    """
+    if now >= app.look_us:
+        if state.needed:
+            return call_needed(state, consumer, now)
+        failed, state = state.thrown, replace(state, thrown=None)
+        if failed is not None and failed.error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            return Step(replace(state, app=OUTSIDE), (Return(failed),))
+        if not consumer.profile.in_background:
+            app = app._replace(look_us=now + _LOOK_US)
     if now < app.deadline_us and not _has_left(state):
-        return Step(state)
+        until = app.look_us if now < app.look_us < app.deadline_us else app.deadline_us
+        return Step(replace(state, app=app), (SetTimer(CLOSE, until),))
     left = replace(state, app=OUTSIDE, shown_generation=UNKNOWN_GENERATION)
     return Step(left, (Return(OUTSIDE),))
 

@@ -221,6 +221,8 @@ class Unsubscribing(NamedTuple):
     """Inside unsubscribe, at most until ``deadline_us``."""
 
     deadline_us: int
+    look_us: int
+    """When it looks for listener calls again; it notices at once that the member has left."""
 
 
 class CloseStage(enum.Enum):

@@ -38,6 +38,13 @@ class ClientDriver(ClientBench):
         """Poll, and let no thread run yet but the application's."""
         self.carry_out(self.client.poll(self.now_us, round(timeout_ms * 1_000)))
 
+    def unsubscribe(self) -> Any:
+        """Unsubscribe, and let time pass until it looks for the listener call that it needs."""
+        returned = super().unsubscribe()
+        if self.state.needed:
+            self.advance(100)
+        return returned
+
     def lose_coordinator(self) -> None:
         """Let the coordinator die, and the next heartbeat fail: so the client learns of it."""
         self.coordinator = None

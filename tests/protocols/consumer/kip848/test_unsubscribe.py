@@ -76,3 +76,26 @@ def test_a_fatal_error_while_the_listener_runs_calls_it_no_more(driver):
     assert MemberState.FATAL is driver.member
     assert Outside() == driver.returned[-1]
     assert [] == driver.owned()
+
+
+def test_the_listener_is_called_a_tenth_of_a_second_after_unsubscribe(driver):
+    """The background thread wakes nobody for a call: unsubscribe looks for one again then."""
+    driver.call(driver.client.unsubscribe(driver.now_us))
+    driver.advance(99)
+    assert [] == driver.calls
+    driver.advance(1)
+
+    assert [("revoked", (0, 1))] == driver.calls
+    assert -1 == driver.one(Beat).member_epoch
+
+
+def test_unsubscribe_returns_with_the_response_to_the_last_heartbeat():
+    """It waits for that, and not for its next look."""
+    driver = ClientDriver(enable_auto_commit=False, listener=False)
+    driver.stable()
+    driver.unsubscribe()
+    driver.advance(10)
+    assert [] == driver.returned
+    driver.beaten(-1)
+
+    assert Outside() == driver.returned[-1]
