@@ -118,7 +118,7 @@ def _skip_call(
 
     The background thread is not woken: it acknowledges in its next round.
     """
-    step = reconciliation.on_assigned(state, consumer, calling.needed, now, threw=not applied)
+    step = reconciliation.on_assigned(state, consumer, calling.needed, threw=not applied)
     return step.then(lambda s: _next_call(s, consumer, calling, now))
 
 
@@ -208,9 +208,9 @@ def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: in
     The last of these only if a fetch may bring records soon, or a duty is overdue: passes take no
     time here. Source: ``AsyncKafkaConsumer.pollForFetches``, ``maximumTimeToWait``.
     """
-    duties = (_beat_us(state, now), now + (state.poll_due_us - now) // 2)
+    duties = [_beat_us(state, now), now + (state.poll_due_us - now) // 2]
     if consumer.settings.enable_auto_commit:
-        duties += (_commit_us(state, consumer, now),)
+        duties.append(_commit_us(state, consumer, now))
     ahead = [when for when in duties if when > now]
     if len(ahead) < len(duties) or _may_fetch(state, consumer):
         ahead.append(now + turn_interval_us(consumer.settings))

@@ -173,7 +173,7 @@ def apply_assignment(state: ClientState, needed: CallbackNeeded) -> ClientState:
 
 
 def on_assigned(
-    state: ClientState, consumer: Consumer, needed: CallbackNeeded, now: int, *, threw: bool
+    state: ClientState, consumer: Consumer, needed: CallbackNeeded, *, threw: bool
 ) -> Step[ClientState]:
     """Continue after onPartitionsAssigned: acknowledge; if it threw, begin again.
 

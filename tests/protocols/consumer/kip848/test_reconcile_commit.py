@@ -305,9 +305,7 @@ def test_partitions_that_are_still_owned_are_read_after_their_call(auto):
     state = replace(auto.state, assignment=parts(0, 1), awaiting=parts(1))
     call = CallbackNeeded("assigned", parts(1, 2), Purpose.ASSIGN, parts(0, 1, 2))
     ended = {
-        threw: reconciliation.on_assigned(
-            state, auto.client.consumer, call, auto.now_us, threw=threw
-        )
+        threw: reconciliation.on_assigned(state, auto.client.consumer, call, threw=threw)
         for threw in (False, True)
     }
 
