@@ -34,7 +34,7 @@ settings = { "session.timeout.ms" = 6000 }
 
 Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or Kafka's, and its own values
 (`auto.offset.reset=smallest`), also in a file that `settings_from` names. A setting or feature that the
-client lacks is refused with the reason. A client that works in the background is played event by event,
+client lacks is refused with the reason. A client that works in the background, and kafka-python, are played event by event,
 not computed ([folded and exact runs](../explanation/modes.md)): its runs take longer.
 
 Single versions of a client, and clients that have no profile here, do some things differently. `deviates` of a group
@@ -140,6 +140,10 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     (
         "knows leader epochs: validates positions, follows the leader that comes with an error (KIP-951)",
         lambda p: _yes(on=p.knows_epochs),
+    ),
+    (
+        "sends no fetch behind the records that end the wait of a poll",
+        lambda p: _yes(on=p.fetches_first),
     ),
     ("before its leader assigns partitions,", lambda p: p.leader_metadata.value),
     (

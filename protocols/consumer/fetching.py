@@ -81,11 +81,14 @@ class Fetcher(FetchBuffer):
                 continue
             wanted = self._partitions_to_fetch(readings, queued)
             if wanted:
-                self._in_flight.add(leader)
-                self._sessions.add(leader)
-                self._connected.add(leader)
+                self._asks(leader)
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
+
+    def _asks(self, broker: int) -> None:
+        self._in_flight.add(broker)
+        self._sessions.add(broker)
+        self._connected.add(broker)
 
     def _partitions_to_fetch(
         self, readings: Mapping[TopicPartition, Reading], queued: Queued

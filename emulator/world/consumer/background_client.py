@@ -1,14 +1,16 @@
-"""Build a client that works on its group in the background (librdkafka, aiokafka, franz-go)."""
+"""Build a client that fetches by rules of its own; most work on their group in the background, too."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from emulator.scenario.resolution import client_settings, records_at_once
+from emulator.scenario.resolution import client_settings, read_with, records_at_once
 from emulator.world import consumer
 from emulator.world.consumer.blueprints import Blueprint, MemberIds, classic_consumer
 from protocols.consumer.classic.background import BackgroundClient
+from protocols.consumer.classic.machine import Client
 from protocols.consumer.clients import ClientProfile, Covers
+from protocols.consumer.drained_fetches import DrainedFetcher
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import at_once
 from protocols.consumer.offset_store import OffsetStore, Stores
@@ -25,11 +27,15 @@ __all__ = ["new_client"]
 
 def new_client(
     blueprint: Blueprint, process: str, member_ids: MemberIds
-) -> BackgroundClient | AsyncBackgroundClient:
+) -> Client | BackgroundClient | AsyncBackgroundClient:
     """Return the client of a new incarnation.
 
     *member_ids*: returns the member id, which a client of the consumer protocol generates by itself.
     """
+    if not blueprint.profile.in_background:
+        rereads = read_with(blueprint.group, blueprint.member) in blueprint.profile.rereads
+        drained = DrainedFetcher(rereads=rereads)
+        return Client(replace(classic_consumer(blueprint, process), fetcher=drained))
     own = client_settings(blueprint.group, blueprint.member)
     limit = records_at_once(blueprint.group, blueprint.member)
     profile = blueprint.profile
@@ -50,11 +56,11 @@ def _of_consumer_protocol(
     fetcher: Fetcher,
 ) -> AsyncBackgroundClient:
     from protocols.consumer.kip848.background_client import (  # noqa: PLC0415  only for its groups
-        BackgroundClient as Client,
+        BackgroundClient as AsyncClient,
     )
 
     java = consumer.async_client.async_consumer(blueprint, process, member_ids)
-    return Client(replace(java, lags=at_once, store=store, fetcher=fetcher), limit)
+    return AsyncClient(replace(java, lags=at_once, store=store, fetcher=fetcher), limit)
 
 
 def _store(blueprint: Blueprint, own: ClientSettings) -> OffsetStore | None:

@@ -251,7 +251,8 @@ class Client(ApplicationThread):
             return Step(self.state)
         effects = self._become(self._buffer(self.state, response, now))
         if duties.returns_first(self.state, self.consumer, is_calm=self._skips_group(now)):
-            return Step(self.state, effects + self._collect(now, self._poll_until))
+            until = self._poll_until
+            return Step(self.state, effects + self._collect(now, until, ends_wait=True))
         return Step(self.state, effects + self._again(now))
 
     def _pumping(self) -> bool:

@@ -291,14 +291,18 @@ class ApplicationThread:
             self._poll_until = None
         return effects + self._become(step)
 
-    def _collect(self, now: int, until: int) -> tuple[Effect, ...]:
-        """Return records if there are any, else wait for the network."""
+    def _collect(self, now: int, until: int, *, ends_wait: bool = False) -> tuple[Effect, ...]:
+        """Return records if there are any, else wait for the network.
+
+        *ends_wait*: they have just arrived; some clients send no fetches behind them.
+        """
         fetcher = self.consumer.fetcher
         effects: tuple[Effect, ...] = ()
         if self._arrived:
             beat = self.state.beat
             assert beat is not None, "only a calm client leaves them to its heartbeat thread"
-            tick = heartbeat.last_tick(beat, self.consumer, now)
+            at_once = self.consumer.profile.fetches_first
+            tick = now if at_once else heartbeat.last_tick(beat, self.consumer, now)
             effects = self._become(self._absorb(self.state, tick))
         handed = fetcher.collect(self.consumer.settings.max_poll_records)
         if not handed and (self._arrived or self.state.inbox):
@@ -311,7 +315,8 @@ class ApplicationThread:
             if thrown:
                 self._poll_until = None
                 return effects + thrown
-        requests_now = fetcher.requests(now)
+        fetches = not (handed and ends_wait and self.consumer.profile.fetches_first)
+        requests_now = fetcher.requests(now) if fetches else []
         sends = effects + tuple([Send(*each) for each in requests_now]) if requests_now else effects
         if handed:
             self._poll_until = None

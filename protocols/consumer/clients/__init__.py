@@ -128,6 +128,14 @@ class ClientProfile:
     """Records of a partition that are queued before it is not fetched; None: a broker is not asked
     while records of it are queued."""
 
+    fetches_first: bool = False
+    """Whether poll sends fetches only before it waits, and none while a response waits to be taken, which
+    it reads as they arrive; else it also sends them behind the records that end its wait."""
+
+    rereads: frozenset[str] = frozenset()
+    """The calls whose records move positions one by one, so that a fetch sent by such a call asks for the
+    records that it returns again."""
+
     session_end: SessionEnd = SessionEnd.LOOK_UP
     session_rests_in_calls: bool = False
     """Whether the client's copy of its session is only looked at in a member without a rebalance."""

@@ -38,6 +38,8 @@ def always_live(blueprint: Blueprint) -> Live | None:
         return Live.HEARTBEATS
     if profile.in_background:
         return Live.CLIENT
+    if profile.fetches_first:
+        return Live.FETCHES
     if blueprint.group.offsets != "kafka":
         return Live.STORE
     return None if blueprint.plain else _why_not_plain(blueprint)
