@@ -76,9 +76,23 @@ def load_assignor(
     from assignors.own_code import find_function  # noqa: PLC0415  few runs have one
 
     make = find_function(spec, folders)
+    parameters = inspect.signature(make).parameters.values()
+    if sum(each.default is each.empty and each.kind not in _VARIADIC for each in parameters) > 1:
+        raise AssignorNotFoundError(
+            f"The function {spec!r} needs several arguments, and gets assignor_config alone: name a function "
+            f"that returns an assignor. {_FROM_A_FUNCTION}"
+        )
     with user_code(spec, "be made"):
-        made = make(dict(config or {})) if inspect.signature(make).parameters else make()
+        made = make(dict(config or {})) if parameters else make()
     return _checked(spec, made)
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+_FROM_A_FUNCTION = (
+    'FunctionAssignor("my-name", assign) of assignors.types makes one of a function of topics and '
+    "subscriptions."
+)
 
 
 def find_server_assignor(spec: str) -> AssignFunction:
@@ -119,6 +133,7 @@ def _checked(spec: str, made: object) -> Assignor:
     if lacking or not isinstance(made, Assignor):
         raise AssignorNotFoundError(
             f"The object from {spec!r} ({type(made).__name__}) is not an assignor: it lacks "
-            f"{', '.join(lacking)}. See assignors.types.Assignor for what it needs."
+            f"{', '.join(lacking)}. See assignors.types.Assignor for what it needs. "
+            f"{_FROM_A_FUNCTION}"
         )
     return made

@@ -133,7 +133,9 @@ def log(
     shows = follow_state or state_only or table or batches
     if where:
         if files or shows or columns is not None:
-            raise RefusedError("--where reads no file: it goes with --group and --partitions only")
+            meant = f"; did you mean --group {files[0]}?" if files and not group else ""
+            reason = "--where reads no file: it goes with --group and --partitions only"
+            raise RefusedError(reason + meant)
         _print_partitions(groups, partitions)
     elif not files:
         raise RefusedError(

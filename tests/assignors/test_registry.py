@@ -26,6 +26,9 @@ def create():
 def configured(config):
     return FunctionAssignor(config["name"], lambda topics, subscriptions: {})
 
+def assign(topics, subscriptions):
+    return {}
+
 def breaks():
     raise OSError("no such printer")
 
@@ -95,6 +98,7 @@ def test_the_search_path_is_left_as_it_was(folder: list[Path]) -> None:
         ("own_assignors:", "does not exist"),
         ("own_assignors:SOME_NUMBER", "is no function"),
         ("own_assignors:nothing", "NoneType.* is not an assignor"),
+        ("own_assignors:assign", "several arguments.* returns an assignor. FunctionAssignor"),
         ("own_assignors:half", "it lacks subscription_user_data, on_assignment, name"),
     ],
 )

@@ -62,6 +62,7 @@ def test_the_partition_of_a_group_needs_no_file():
     [
         (["--where"], "--where needs the id of a group"),
         (["--where", "--group", "a", "some.log"], "--where reads no file"),
+        (["--where", "billing"], "partitions only; did you mean --group billing?"),
         (["--where", "--group", "a", "--table"], "--where reads no file"),
         ([], "FILE is missing"),
     ],
