@@ -133,7 +133,7 @@ def log(
     shows = follow_state or state_only or table or batches
     if where:
         if files or shows or columns is not None:
-            meant = f"; did you mean --group {files[0]}?" if files and not group else ""
+            meant = f"; did you mean --group {files[0]}?" if files and not groups else ""
             reason = "--where reads no file: it goes with --group and --partitions only"
             raise RefusedError(reason + meant)
         _print_partitions(groups, partitions)
