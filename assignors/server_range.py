@@ -31,7 +31,7 @@ def assign_server_range(topics: Topics, subscriptions: Subscriptions) -> Assignm
     C2
     """
     group = read_coordinator_input(topics, subscriptions)
-    readers = Counter(topic for asked in group.topics_of.values() for topic in asked.names)
+    divisors = _divisors(group)
     next_free: Counter[str] = Counter()
     served: Counter[str] = Counter()
     assigned: dict[str, tuple[TopicPartition, ...]] = {}
@@ -40,15 +40,26 @@ def assign_server_range(topics: Topics, subscriptions: Subscriptions) -> Assignm
         asked = first if group.homogeneous and first else group.topics_of[member]
         runs: dict[str, range] = {}
         for topic in asked.names:
-            share, extra = divmod(group.partition_counts[topic], readers[topic])
+            count = group.partition_counts[topic]
+            share, extra = divmod(count, divisors[topic])
             start = next_free[topic]
-            end = start + share + (served[topic] < extra)
+            end = min(start + share + (served[topic] < extra), count)
             next_free[topic] = end
             served[topic] += 1
             if start < end:
                 runs[topic] = range(start, end)
         assigned[member] = _in_map_order(group, asked, runs)
     return {member: assigned[member] for member in subscriptions}
+
+
+def _divisors(group: CoordinatorInput) -> Counter[str]:
+    """Return among how many members each topic is split: all of them if they count as homogeneous.
+
+    A member whose pattern was not looked up yet has no topics, and still counts then.
+    """
+    if group.homogeneous:
+        return Counter(dict.fromkeys(group.partition_counts, len(group.subscriptions)))
+    return Counter(topic for asked in group.topics_of.values() for topic in asked.names)
 
 
 def _in_map_order(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from assignors.errors import AssignorDefectError, Defect
@@ -90,6 +92,17 @@ def test_range_cuts_each_topic_in_the_order_of_the_ids(group, counts, words) -> 
     given = words(assign_server_range(topics, group(dict.fromkeys(THREE, FOUR))))
 
     assert given == {"C0": "t0p0 t1p0 t3p0 t2p0", "C1": "t0p1 t1p1 t3p1 t2p1", "C2": ""}
+
+
+def test_range_of_equal_members_splits_among_all_and_gives_no_partition_twice(group, counts, words):
+    """By the counting of the group, which may be stale: B's topics are not known yet, or C's are new."""
+    topics = replace(counts(t0=6), same_for_all=True)
+
+    waits = assign_server_range(topics, group({"A": "t0", "B": ""}))
+    asks = assign_server_range(topics, group({"B": "t0", "C": "t0 t1"}))
+
+    assert words(waits) == {"A": "t0p0 t0p1 t0p2", "B": "t0p3 t0p4 t0p5"}
+    assert words(asks) == {"B": "t0p0 t0p1 t0p2", "C": "t0p3 t0p4 t0p5"}
 
 
 @pytest.mark.parametrize("assign", [assign_server_range, assign_server_uniform])

@@ -283,3 +283,27 @@ def test_the_records_of_a_target_are_in_the_order_of_a_hash_map():
     assert [second, first] == [key.member_id for key in keys]
     changed = it.emitted(TargetComputed)[-1].changed
     assert [first, second] == [member for member, _ in changed]
+
+
+def test_range_counts_a_member_whose_pattern_is_not_looked_up_yet():
+    """The epoch of C's departure is due when B joins: B gets half of t, once it reads t."""
+    it = ConsumerGroupDriver(
+        topic(),
+        group_consumer_assignors=("range", "uniform"),
+        group_consumer_assignment_interval_ms=1_000,
+    )
+    it.join("A")
+    it.join("C")
+    it.advance(1_000)
+    it.settle("A", "C")
+    it.leave("C")
+    it.advance(1_000)
+
+    it.join("B", subscribed_topic_names=None, subscribed_topic_regex="t.*")
+    assert ({0, 1, 2}, {3, 4, 5}) == (it.target("A"), it.target("B"))
+    assert set() == it.assigned("B")
+
+    it.advance(1_000)
+    it.beat("A")
+    it.beat("B")
+    assert {3, 4, 5} == it.assigned("B")
