@@ -320,8 +320,10 @@ def on_append_failed(
     if isinstance(waiting, Report):
         return Turn(shard, waits=_still_dropped(shard, waiting))
     if isinstance(waiting, Retry):
-        moved = error is ErrorCode.NOT_COORDINATOR
-        return Turn(shard, () if moved else (SetTimer(waiting.timer, at.after(RETRY_MS)),))
+        if error is ErrorCode.NOT_COORDINATOR:
+            return Turn(shard)
+        after = kip848.shard.with_retried(shard, waiting)
+        return Turn(after, (SetTimer(waiting.timer, at.after(RETRY_MS)),))
     if isinstance(waiting, LateTimers):
         return Turn(shard)
     return classic.on_append_failed(shard, waiting, error, at)

@@ -48,4 +48,3 @@ def check(shard: AnyShard) -> None:
         assert group.group_id == group_id
         assert group_id not in shard.groups, "a group of two types"
         kip848.invariants.check(group)
-    assert set(shard.soft) <= set(logged.entries), "soft state of a removed group"

@@ -126,7 +126,13 @@ def complete_join_after_removal(group: Group, at: Moment) -> Turn[Group]:
 
 
 def on_join_timeout(group: Group, at: Moment) -> Turn[Group]:
-    """End the join phase, or extend the initial rebalance delay by one more window."""
+    """End the join phase, or extend the initial rebalance delay by one more window.
+
+    If an upgrade ended the phase, its timer goes on. In a later, empty classic group Kafka raises the
+    generation before it finds that an empty group cannot become empty.
+    """
+    if group.state is State.EMPTY:
+        return Turn(replace(group, generation=group.generation + 1))
     if group.state is not State.PREPARING_REBALANCE:
         return Turn(group)
     window = group.window

@@ -21,7 +21,7 @@ from protocols.groups.kip848.group import (
     named,
 )
 from protocols.groups.kip848.membership import Arrival, holder, with_member
-from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer
+from protocols.groups.kip848.soft import Soft, rejoin_timer, resync_timer, with_rejoin
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.kip848.target import TargetAssignmentError
 from protocols.groups.responses import error_response, join_error_response
@@ -297,8 +297,7 @@ def _start_rejoin_timer(group: Group, soft: Soft, member: Member, at: Moment) ->
         return Turn(soft)
     timer = rejoin_timer(group.group_id, member.member_id)
     deadline_us = at.after(member.metadata.rebalance_timeout_ms)
-    rejoining = soft.rejoining.set(member.member_id, None)
-    return Turn(replace(soft, rejoining=rejoining), (SetTimer(timer, deadline_us),))
+    return Turn(with_rejoin(soft, member.member_id), (SetTimer(timer, deadline_us),))
 
 
 def _known(

@@ -33,6 +33,7 @@ from protocols.groups.kip848.soft import (
     resync_timer,
     session_timer,
     timers_beside,
+    without_rejoin,
 )
 from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.responses import leave_response
@@ -48,7 +49,6 @@ from protocols.messages import (
     LeavingMember,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.values import replace
 
 
 def leave(
@@ -127,10 +127,9 @@ def removed(
         draft = draft.with_record(target_epoch_record(group_id, epoch, 0))
         effects.append(Report(GroupEmptied(group=group_id, generation=epoch)))
     # a rebalance timer may be retried: revoking keeps its epoch
-    rejoining = soft.rejoining.mutate()
     for member in gone:
-        rejoining.pop(member.member_id, None)
-    return Turn(replace(soft, rejoining=rejoining.finish()), tuple(effects), draft.records)
+        soft = without_rejoin(soft, member.member_id)
+    return Turn(soft, tuple(effects), draft.records)
 
 
 def remove_members(

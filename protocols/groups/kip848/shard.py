@@ -27,7 +27,10 @@ from protocols.groups.kip848.soft import (
     invalidate_metadata,
     is_stale,
     on_loaded,
+    outliving,
     timers_of,
+    with_rejoin,
+    without_rejoin,
 )
 from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.shard import (
@@ -36,6 +39,7 @@ from protocols.groups.shard import (
     GroupKind,
     LateTimers,
     Moment,
+    Retry,
     Shard,
     Turn,
     ids_in_timer,
@@ -50,6 +54,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import OffsetCommitValue
+from protocols.values import replace
 
 
 def group_of(durable: Durable, group_id: str) -> Group:
@@ -87,9 +92,12 @@ def _delete(shard: AnyShard, group_id: str) -> Turn[AnyShard]:
 
 
 def without_soft(shard: Shard[Any], group_id: str) -> Shard[Any]:
-    """Return the shard without the soft state of a group."""
+    """Return the shard without the soft state of a group, except what outlives the group."""
     if group_id not in shard.soft:
         return shard
+    left = outliving(soft_of(shard, group_id))
+    if left != NOTHING_SOFT:
+        return shard.with_soft(group_id, left)
     return Shard(shard.groups, shard.durable, shard.soft.delete(group_id))
 
 
@@ -152,7 +160,7 @@ def consumer_heartbeat(
         if request.member_epoch != JOIN_EPOCH or group_id in shard.durable.groups:
             response = heartbeat_error_response(ErrorCode.GROUP_ID_NOT_FOUND, request)
             return Turn(shard, (Send(header, response),))
-        group, soft = Group(group_id), NOTHING_SOFT
+        group, soft = Group(group_id), outliving(soft)
     handle = heartbeat if request.member_epoch >= JOIN_EPOCH else leave.leave
     return _on_shard(shard, group_id, handle(group, soft, header, request, at))
 
@@ -174,18 +182,34 @@ def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
     """Handle a timer of a consumer group."""
     if timer.startswith(PATTERNS):
         group_id = timer.removeprefix(PATTERNS)
-        group = group_in(shard, group_id)
+        group, soft = group_in(shard, group_id), soft_of(shard, group_id)
         if group is None:
-            return Turn(shard)
-        return _on_shard(shard, group_id, patterns.looked_up(group, soft_of(shard, group_id), at))
+            return _on_shard(shard, group_id, Turn(replace(soft, looking_up=None)))
+        return _on_shard(shard, group_id, patterns.looked_up(group, soft, at))
     prefix = next(prefix for prefix in _TIMEOUT_HANDLERS if timer.startswith(prefix))
     return _on_member_timer(shard, timer, prefix, at)
 
 
+def with_fired(shard: AnyShard, timer: str) -> AnyShard:
+    """Return the shard after a timer of a consumer group fired; its handler is still to run."""
+    if timer.startswith(REJOIN):
+        for group_id, member_id in ids_in_timer(timer, REJOIN):
+            soft = soft_of(shard, group_id)
+            if member_id in soft.rejoining:
+                return shard.with_soft(group_id, without_rejoin(soft, member_id))
+    return shard
+
+
+def with_retried(shard: AnyShard, retry: Retry) -> AnyShard:
+    """Return the shard after a timer of a consumer group was set again."""
+    member_id = retry.timer.removeprefix(f"{REJOIN}{retry.group_id}-")
+    if member_id == retry.timer:
+        return shard
+    return shard.with_soft(retry.group_id, with_rejoin(soft_of(shard, retry.group_id), member_id))
+
+
 def on_durable(shard: AnyShard, waiting: LateTimers, at: Moment) -> Turn[AnyShard]:
-    """Change the timers of a classic member, unless its group has become classic meanwhile."""
-    if group_in(shard, waiting.group_id) is None:
-        return Turn(shard)
+    """Change the timers of a classic member, also if its group has become classic meanwhile."""
     turn = change_timers(soft_of(shard, waiting.group_id), waiting, at)
     return _on_shard(shard, waiting.group_id, turn)
 

@@ -1,6 +1,8 @@
 """Soft state of a consumer group: the coordinator's state outside the records, and its timers.
 
-Soft state is lost when the group moves to another coordinator; every timer then restarts.
+Soft state is lost when the group moves to another coordinator; every timer then restarts. Timers
+and the look-up outlive their group: they still run when the group is deleted or becomes classic,
+and have an effect if there is a consumer group with that id and that member when they end.
 Timer names are those of ``GroupMetadataManager``, except ``join-`` and ``sync-`` of classic
 members, which would collide with those of classic groups.
 
@@ -53,6 +55,23 @@ class Soft:
 
 
 NOTHING_SOFT = Soft()
+
+
+def outliving(soft: Soft) -> Soft:
+    """Return what another consumer group with the same id begins with: timers and look-up."""
+    return replace(soft, checked_epoch=None)
+
+
+def with_rejoin(soft: Soft, member_id: str) -> Soft:
+    """Return the soft state after the rejoin timer of a member was set."""
+    return replace(soft, rejoining=soft.rejoining.set(member_id, None))
+
+
+def without_rejoin(soft: Soft, member_id: str) -> Soft:
+    """Return the soft state after the rejoin timer of a member fired or was cancelled."""
+    if member_id not in soft.rejoining:
+        return soft
+    return replace(soft, rejoining=soft.rejoining.delete(member_id))
 
 
 def is_stale(group: Group, soft: Soft) -> bool:
@@ -129,9 +148,7 @@ def on_loaded(group: Group, at: Moment) -> Turn[Soft]:
 def change_timers(soft: Soft, waiting: LateTimers, at: Moment) -> Turn[Soft]:
     """End and start the timers of a classic member whose request is durable now."""
     if rejoin_timer(waiting.group_id, waiting.member_id) in waiting.ends:
-        rejoining = soft.rejoining.mutate()
-        rejoining.pop(waiting.member_id, None)
-        soft = replace(soft, rejoining=rejoining.finish())
+        soft = without_rejoin(soft, waiting.member_id)
     ended = (CancelTimer(name) for name in waiting.ends)
     started = (SetTimer(name, at.after(length_ms)) for name, length_ms in waiting.starts)
     return Turn(soft, (*ended, *started))

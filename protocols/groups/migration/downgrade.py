@@ -29,13 +29,12 @@ from protocols.groups.kip848 import group as consumer
 from protocols.groups.kip848.membership import holder
 from protocols.groups.kip848.records import group_tombstones
 from protocols.groups.kip848.replay import replayed
-from protocols.groups.kip848.shard import group_in, soft_of, without_soft
-from protocols.groups.kip848.soft import timers_of as consumer_timers
+from protocols.groups.kip848.shard import group_in, soft_of
 from protocols.groups.kip848.steps import HeartbeatContext, carried_over
 from protocols.groups.responses import error_response
 from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.java_maps import spread
-from protocols.machine import Effect, Report, Send, SetTimer
+from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer
 from protocols.messages import CONSUMER_PROTOCOL_TYPE, Header, JoinGroupRequest, Protocol
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import decode_subscription
@@ -81,7 +80,7 @@ def _convert_remaining(
 ) -> Turn[AnyShard]:
     """Convert the remaining members, with their targets, to a classic group, which rebalances.
 
-    The epoch bump of the departure is not written.
+    The epoch bump of the departure is not written, and no timer of the consumer group ends.
     """
     group = _as_classic_group(before.group_id, before.epoch, list(after), before.targets, at)
     gone = next(each.member_id for each in before if after.member(each.member_id) is None)
@@ -91,8 +90,7 @@ def _convert_remaining(
     return Turn(
         begun.state,
         (
-            *_without_epoch(turn.effects),
-            *consumer_timers(after),
+            *_of_downgrade(turn.effects),
             *converted.effects,
             *begun.effects,
         ),
@@ -101,11 +99,13 @@ def _convert_remaining(
     )
 
 
-def _without_epoch(effects: tuple[Effect, ...]) -> list[Effect]:
+def _of_downgrade(effects: tuple[Effect, ...]) -> list[Effect]:
+    """Return the effects that a departure or replacement also has if it causes a downgrade."""
     return [
         effect
         for effect in effects
-        if not (isinstance(effect, Report) and isinstance(effect.fact, GroupEpochRaised))
+        if not isinstance(effect, CancelTimer)
+        and not (isinstance(effect, Report) and isinstance(effect.fact, GroupEpochRaised))
     ]
 
 
@@ -152,14 +152,15 @@ def convert_with_replaced_member(
     classic_group = _as_classic_group(
         group.group_id, group.epoch, [*others, joiner], after.targets, at
     )
-    converted = _converted(shard, classic_group, joiner.member_id, header.client, at)
+    checked = shard.with_soft(group.group_id, moved.soft)
+    converted = _converted(checked, classic_group, joiner.member_id, header.client, at)
     turn = converted
     if after.epoch > after.target_epoch:
         begun = rebalance.prepare_rebalance(classic_group, at, _LAST_IS_REPLACED, joiner.member_id)
         turn = Turn(converted.state, converted.effects, converted.records).then(
             lambda shard: on_group(shard, begun)
         )
-    effects = (*_without_epoch(moved.effects), *consumer_timers(group), *turn.effects)
+    effects = (*_of_downgrade(moved.effects), *turn.effects)
     records = (*moved.draft.records, *deleted, *turn.records)
     response = Send(header, classic_members.join_response(moved, request))
     return Turn(turn.state, effects, records, turn.waits).after_append(response)
@@ -171,7 +172,10 @@ def convert_with_replaced_member(
 def _converted(
     shard: AnyShard, group: classic.Group, member_id: str, client: str, at: Moment
 ) -> Turn[AnyShard]:
-    """Replace a consumer group by a classic group; the members start full sessions."""
+    """Replace a consumer group by a classic group; the members start full sessions.
+
+    The soft state stays: it is that of the group again if the append fails.
+    """
     converted = GroupConverted(
         group=group.group_id,
         protocol="classic",
@@ -185,9 +189,7 @@ def _converted(
         for member in classic.in_order(group)
     )
     groups = shard.durable.groups.without(group.group_id)
-    emptied = replace(
-        without_soft(shard, group.group_id), durable=replace(shard.durable, groups=groups)
-    )
+    emptied = replace(shard, durable=replace(shard.durable, groups=groups))
     after = emptied.with_group(group.group_id, group)
     return Turn(after, (Report(converted), *sessions), (group_record(group, group.assignments),))
 

@@ -13,7 +13,7 @@ from protocols.groups.classic.states import State
 from protocols.groups.kip848 import classic_members
 from protocols.groups.kip848 import leave as consumer_leave
 from protocols.groups.kip848.group import Group
-from protocols.groups.kip848.shard import CONSUMER, at_group, consumer_heartbeat
+from protocols.groups.kip848.shard import CONSUMER, at_group, consumer_heartbeat, with_fired
 from protocols.groups.kip848.shard import on_timer as consumer_on_timer
 from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.migration import downgrade, upgrade
@@ -97,6 +97,7 @@ def leave_consumer_group(
 
 def on_timer(shard: AnyShard, timer: str, at: Moment) -> Turn[AnyShard]:
     """Handle a timer of a consumer group."""
+    shard = with_fired(shard, timer)
     turn = consumer_on_timer(shard, timer, at)
     if not turn.records:
         return turn

@@ -26,6 +26,7 @@ from protocols.groups.kip848.records import (
     target_record,
 )
 from protocols.groups.kip848.replay import in_map_order
+from protocols.groups.kip848.shard import without_soft
 from protocols.groups.kip848.soft import session_timer as consumer_session
 from protocols.groups.shard import AnyShard, Moment, Turn
 from protocols.machine import Effect, Report, SetTimer
@@ -116,7 +117,8 @@ def convert(
         for member in classic.in_order(group)
     )
     groups = shard.durable.groups.hold(group_id, draft.group)
-    after = replace(shard.without_group(group_id), durable=replace(shard.durable, groups=groups))
+    emptied = without_soft(shard.without_group(group_id), group_id)
+    after = replace(emptied, durable=replace(shard.durable, groups=groups))
     deleted = kind.delete(shard, group_id).records
     converted = GroupConverted(
         group=group_id,

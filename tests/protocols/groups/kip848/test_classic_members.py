@@ -213,6 +213,20 @@ def test_the_ids_of_newcomers_have_no_prefix():
     assert it.join_classic("x").answer.member_id.startswith("id-")
 
 
+def test_a_retried_rejoin_timeout_is_not_extended():
+    """Its records could not be written; a heartbeat in the half second until the retry changes nothing."""
+    it = convert()
+    it.beat_classic("x", 1)
+    it.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    timer = f"rejoin-timeout-{GROUP}-{it.ids['x']}"
+    due_us = it.timers[timer]
+    it.keep_alive("x", 1, until_ms=due_us // 1000)
+    assert due_us + 500_000 == it.timers[timer]
+
+    it.beat_classic("x", 1)
+    assert due_us + 500_000 == it.timers[timer]
+
+
 def test_a_rejoining_member_needs_a_protocol_that_it_had_before():
     """As all other classic members have to have it."""
     it = convert()

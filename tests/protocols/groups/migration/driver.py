@@ -91,6 +91,12 @@ class Migration(ConsumerGroupDriver):
         )
         return self.send(request, client).error
 
+    def keep_alive(self, client: str, generation: int, *, until_ms: int) -> None:
+        """Let the client send a heartbeat every second until a time, whatever the answers."""
+        while self.now_us < until_ms * 1000:
+            self.beat_classic(client, generation)
+            self.advance(min(1_000, until_ms - self.now_us / 1000))
+
     def stable(self, *clients: str, given: Any = None, **more: Any) -> None:
         """A classic group in generation 1; without *given*, each client has its share of four partitions."""
         for client in clients:

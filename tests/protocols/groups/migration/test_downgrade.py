@@ -23,7 +23,57 @@ def test_the_last_consumer_member_leaves_a_classic_group():
     assert AGAIN == it.beat_classic("x", 2)
     assert 3 == it.join_classic("x", 0, 1).answer.generation_id
     assert "heartbeat-g-" + it.ids["x"] in it.timers
-    assert not [name for name in it.timers if name.startswith(("session-", "re"))]
+
+
+def test_the_timers_of_the_consumer_group_go_on_without_effect():
+    """Those of all its members, also of the one that left."""
+    it = mixed()
+    before = {name: at for name, at in it.timers.items() if name.startswith(("session-", "re"))}
+
+    it.leave("C")
+
+    assert before.keys() >= {f"session-timeout-g-{name}" for name in ("C", it.ids["x"])}
+    assert before == {name: it.timers[name] for name in before}
+    it.join_classic("x", 0, 1)
+    it.sync("x", 3, {"x": range(4)})
+    for _ in range(10):
+        it.advance(5_000)
+        assert ErrorCode.NONE == it.beat_classic("x", 3)
+    assert not before.keys() & it.timers.keys()
+
+
+def test_a_member_that_left_expires_if_the_append_of_the_downgrade_fails():
+    """The group is a consumer group again, and the session of the member is still running."""
+    it = mixed()
+    it.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+
+    it.leave("C")
+    assert not it.is_classic
+    it.keep_alive("x", 2, until_ms=46_000)
+
+    assert it.is_classic
+    assert [Departure.LEFT, Departure.EXPIRED] == [fact.why for fact in it.emitted(MemberRemoved)]
+
+
+def test_a_sync_timer_outlives_a_downgrade_and_an_upgrade():
+    """X synced with the classic group; the timer of its join before fences it in the next one."""
+    it = mixed()
+    it.join("D")
+    it.join_classic("x", 0, 1)
+    epoch = it.group.epoch
+    it.leave("C")
+    it.leave("D")
+    it.join_classic("x", 0, 1)
+    it.sync("x", it.classic.generation, {"x": range(4)})
+    resync = it.timers[f"resync-timeout-g-{it.ids['x']}"]
+    it.advance(100)
+    it.join("E")
+
+    assert (False, resync) == (it.is_classic, it.timers[f"resync-timeout-g-{it.ids['x']}"])
+    assert epoch < it.group.epoch
+    it.keep_alive("x", it.member(it.ids["x"]).current.epoch, until_ms=resync // 1000)
+    assert it.group.member(it.ids["x"]) is None
+    assert Departure.DID_NOT_SYNC is it.emitted(MemberRemoved)[-1].why
 
 
 def test_events_have_the_change_and_only_written_epochs():

@@ -45,7 +45,7 @@ def test_the_group_is_classic_and_goes_on_as_it_was():
     )
     assert some(*sorted(theirs)) == it.sync(NEW, 2, group_instance_id="i").answer.assignment
     assert ErrorCode.NONE == it.beat_classic("x", 2)
-    sessions = {name for name in it.timers if name.startswith(("heartbeat-", "session-"))}
+    sessions = {name for name in it.timers if name.startswith("heartbeat-")}
     assert {f"heartbeat-g-{it.ids['x']}", f"heartbeat-g-{it.ids[NEW]}"} == sessions
 
 

@@ -204,6 +204,24 @@ def test_an_upgrade_that_cannot_be_written_is_taken_back():
     assert {ErrorCode.NONE} == {first.error, second.error}
 
 
+def test_the_timer_of_a_join_phase_outlives_the_upgrade_that_ended_it():
+    """A later classic group that is still empty then begins one generation higher, as in Kafka."""
+    it = Migration()
+    it.stable("x")
+    it.join_classic("y")
+    it.join_classic("y")
+    it.advance(1_000)
+    it.join("C")
+    everyone = (*(LeavingMember(it.ids.pop(name)) for name in "xy"), LeavingMember("C"))
+    it.send(LeaveGroupRequest(group_id=GROUP, members=everyone))
+    it.join_classic("z")
+    assert (State.EMPTY, 0) == (it.classic.state, it.classic.generation)
+
+    it.advance(19_000)
+
+    assert (State.EMPTY, 1) == (it.classic.state, it.classic.generation)
+
+
 def test_in_its_first_join_phase_a_group_cannot_be_read():
     """It has no protocol yet; parked members are sent to join again."""
     it = Migration()
