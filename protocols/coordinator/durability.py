@@ -96,6 +96,14 @@ class Durability:
         self._loaded_to = 0
 
     @property
+    def newest(self) -> Durable:
+        """The state that the log defines, to its end.
+
+        The coordinator may have removed a group from memory since, without a record.
+        """
+        return self._proposals[-1].after if self._proposals else self.view
+
+    @property
     def all_durable(self) -> bool:
         """Return whether everything proposed is durable, so that no reply has to wait."""
         return self.high_watermark >= self.next_log_offset
@@ -300,7 +308,7 @@ class Durability:
         assert ends == sorted(ends), "proposals above the high watermark, in order"
         if self._proposals:
             assert self._proposals[0].before == self.view
-            assert self._proposals[-1].after == newest
+            assert _as_in_memory(self.newest, newest) == newest
         for earlier, later in zip(self._proposals, list(self._proposals)[1:], strict=False):
             assert earlier.after == later.before
             assert earlier.end <= later.log_offset
@@ -314,6 +322,15 @@ class Durability:
         assert self._timer_set or not self._deferred, "a wait without a timer"
 
 
+def _as_in_memory(logged: Durable, durable: Durable) -> Durable:
+    """Return the state in the log without the groups that were removed from memory alone."""
+    groups = logged.groups
+    for group_id in logged.groups:
+        if group_id not in durable.groups:
+            groups = groups.without(group_id)
+    return replace(logged, groups=groups)
+
+
 def proposed(
     log: Durability, earlier: AnyShard, turn: Turn[AnyShard], *, atomic: bool
 ) -> tuple[AnyShard, tuple[Append, ...]]:
@@ -322,7 +339,7 @@ def proposed(
     durable, old, new = earlier.durable, earlier.groups, turn.state.groups
     named = {} if old is new else _named_last_in(sets)
     for number, records in enumerate(sets):
-        before, durable = durable, replayed(durable, records)
+        before, durable = log.newest, replayed(durable, records)
         names = named.get(number, ())
         made = tuple(name for name in names if name in new and name not in old)
         ended = tuple((name, old[name]) for name in names if name in old and name not in new)

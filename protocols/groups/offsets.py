@@ -47,6 +47,7 @@ Stored = dict[tuple[str, str], list[tuple[int, OffsetCommitValue]]]
 """Partitions and their offsets, by group and topic, in the order of arrival."""
 
 _NO_PARTITIONS: PartitionOffsets = TimelineMap()
+_NO_GROUPS = Durable()
 
 
 def with_offsets(durable: Durable, stored: Stored) -> Durable:
@@ -287,6 +288,8 @@ def offset_fetch(view: Durable, request: OffsetFetchRequest, broker: Broker) -> 
     otherwise the durable state, which can be older than before right after a failover.
     """
     group_id = request.group_id
+    if group_id not in view.groups:
+        view = _NO_GROUPS
     if request.partitions is None:
         return OffsetFetchResponse(offsets=_all(view, group_id, broker, request.version))
     return OffsetFetchResponse(

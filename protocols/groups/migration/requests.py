@@ -68,9 +68,22 @@ def join_consumer_group(
         return downgrade.convert_with_replaced_member(shard, group, last, header, request, at)
     if group.members:
         return at_group(shard, group, classic_members.join, header, request, at)
+    return _join_empty_group(shard, group, header, request, at)
+
+
+def _join_empty_group(
+    shard: AnyShard, group: Group, header: Header, request: JoinGroupRequest, at: Moment
+) -> Turn[AnyShard]:
+    """Delete an empty consumer group, and respond to a JoinGroup that creates a classic one.
+
+    A JoinGroup with a member id creates no group and is refused. Kafka has removed the consumer group
+    from memory by then, and writes nothing: a new coordinator finds it in the log.
+    """
     deleted = CONSUMER.delete(shard, request.group_id)
     ready = _delete_empty_group(deleted, "classic", group.epoch, header, request)
-    return _either(shard, ready, join.join_group(ready.state, header, request, at))
+    turn = join.join_group(ready.state, header, request, at)
+    records = ready.records + turn.records if turn.records else ()
+    return Turn(turn.state, ready.effects + turn.effects, records, turn.waits)
 
 
 def sync_in_consumer_group(

@@ -6,10 +6,15 @@ import pytest
 
 from protocols.facts import Departure, GroupConverted, GroupEpochRaised, MemberRemoved
 from protocols.groups.classic.states import State
-from protocols.messages import HeartbeatRequest, LeaveGroupRequest, LeavingMember
+from protocols.messages import (
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    LeavingMember,
+    OffsetFetchRequest,
+)
 from protocols.messages.errors import ErrorCode
 
-from .driver import AGAIN, GROUP, consumers, mixed, some
+from .driver import AGAIN, GROUP, Migration, consumers, mixed, some
 
 
 def test_the_last_consumer_member_leaves_a_classic_group():
@@ -187,3 +192,49 @@ def test_a_look_up_that_ends_among_classic_members_converts_nothing():
     it.advance(0)
 
     assert not it.is_classic
+
+
+def emptied() -> Migration:
+    """A consumer group without members that has an offset."""
+    it = consumers()
+    it.commit("C", it.member("C").current.epoch, 2)
+    it.leave("C")
+    return it
+
+
+def test_a_refused_join_removes_an_empty_group_from_memory_alone():
+    """It comes with an old member id; until the next one there is no group, and no tombstones follow."""
+    it = emptied()
+    before = len(it.log)
+
+    refused = it.join_classic("x", member_id="old")
+
+    assert (ErrorCode.UNKNOWN_MEMBER_ID, before) == (refused.error, len(it.log))
+    assert not it.exists
+    assert [("classic", "old")] == [
+        (each.protocol, each.member_id) for each in it.emitted(GroupConverted)
+    ]
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.commit("C", 1, 2)
+    assert ErrorCode.GROUP_ID_NOT_FOUND == it.beat("C", 1).error
+    (fetched,) = it.send(
+        OffsetFetchRequest(group_id=GROUP, partitions=some(2), require_stable=True)
+    ).answer.offsets
+    assert -1 == fetched.offset
+
+    it.join_classic("x", member_id="")
+    assert (["2"], True) == (it.types, it.is_classic)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_an_empty_group_removed_from_memory_is_in_the_log(fails):
+    """A new coordinator finds it, and so does one whose next append fails."""
+    it = emptied()
+    it.join_classic("x", member_id="old")
+
+    if fails:
+        it.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+        it.join_classic("x", member_id="")
+    else:
+        it.fail_over()
+
+    assert (False, "Empty") == (it.is_classic, it.state)
