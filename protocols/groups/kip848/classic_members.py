@@ -66,8 +66,9 @@ def join(
     if isinstance(context, HeartbeatContext):
         try:
             context = advanced(group, context, owned_by(request, at.broker.image), at)
-        except TargetAssignmentError:  # a JoinGroup response has no field for the message
-            context = ErrorCode.UNKNOWN_SERVER_ERROR
+        except TargetAssignmentError as error:
+            response = error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return Turn(soft, (Report(error.fact), Send(header, response)))
     if context is ErrorCode.MEMBER_ID_REQUIRED:
         response = join_error_response(context, at.broker.new_id(_NO_PREFIX), request.version)
         return Turn(soft, (Send(header, response),))

@@ -17,7 +17,7 @@ from protocols.groups.kip848.membership import Arrival, arrival, entered, has_ro
 from protocols.groups.kip848.soft import Soft, is_stale
 from protocols.groups.kip848.steps import HeartbeatContext, advanced
 from protocols.groups.kip848.target import TargetAssignmentError
-from protocols.groups.kip848.validation import heartbeat_error_response, unknown_server_error
+from protocols.groups.kip848.validation import heartbeat_error_response
 from protocols.groups.shard import Moment, Turn
 from protocols.machine import Report, Send, SetTimer
 from protocols.messages import (
@@ -27,6 +27,7 @@ from protocols.messages import (
     Header,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 
 def heartbeat(
@@ -46,7 +47,8 @@ def heartbeat(
     try:
         moved = advanced(group, context, request.topic_partitions, at)
     except TargetAssignmentError as error:
-        return Turn(soft, (Send(header, unknown_server_error(str(error))),))
+        refused = _refused(soft, header, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return replace(refused, effects=(Report(error.fact), *refused.effects))
     if isinstance(moved, ErrorCode):
         return _refused(soft, header, request, moved)
     return _responded(moved, header, request, at)

@@ -22,6 +22,7 @@ from assignors.types import (
     Topics,
     partition_of_pair,
 )
+from protocols.facts import AssignorFailed
 from protocols.groups.kip848.group import (
     Counts,
     Group,
@@ -50,11 +51,13 @@ def is_due(group: Group, at: Moment) -> bool:
 
 
 class TargetAssignmentError(Exception):
-    """The assignor failed: the request is answered with UNKNOWN_SERVER_ERROR and this message."""
+    """The assignor failed: the request is answered with UNKNOWN_SERVER_ERROR, without a message."""
 
-    def __init__(self, epoch: int, reason: object) -> None:
-        """Take the group epoch for which a target was due, and the reason of the failure."""
-        super().__init__(f"Failed to compute a new target assignment for epoch {epoch}: {reason}")
+    def __init__(self, group: Group, assignor: str, reason: object) -> None:
+        """Take the group, whose epoch is that of the target, and the reason of the failure."""
+        message = f"Failed to compute a new target assignment for epoch {group.epoch}: {reason}"
+        super().__init__(message)
+        self.fact = AssignorFailed(group=group.group_id, assignor=assignor, message=message)
 
 
 def with_target(
@@ -70,12 +73,12 @@ def with_target(
     """
     group = draft.group
     if name not in at.settings.group_consumer_assignors:
-        raise TargetAssignmentError(group.epoch, f"there is no assignor {name!r}")
+        raise TargetAssignmentError(group, name, f"there is no assignor {name!r}")
     subscriptions = _subscriptions(group, members_in_order(group, new_member), at)
     try:
         assigned = _assigned(name, _topics(group, counted, at), subscriptions, at)
     except (AssignorError, AssignorDefectError) as error:
-        raise TargetAssignmentError(group.epoch, error) from error
+        raise TargetAssignmentError(group, name, error) from error
     records = _changes(group, subscriptions, assigned, at)
     epoch = target_epoch_record(group.group_id, group.epoch, at.now_ms)
     return draft.with_records((*records, epoch))

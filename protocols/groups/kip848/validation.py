@@ -60,9 +60,6 @@ _MESSAGES: Final = MappingProxyType(
         ErrorCode.INVALID_REGULAR_EXPRESSION: (
             "Pattern {subscribed_topic_regex!r} is not a valid RE2 regular expression."
         ),
-        ErrorCode.UNKNOWN_SERVER_ERROR: (
-            "Group {group_id!r} cannot be converted: it has not selected a protocol yet."
-        ),
         ErrorCode.GROUP_ID_NOT_FOUND: ("There is no group {group_id!r} of the consumer protocol."),
     }
 )
@@ -71,7 +68,12 @@ _MESSAGES: Final = MappingProxyType(
 def heartbeat_error_response(
     error: ErrorCode, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    """Return the error response to a heartbeat, with its message."""
+    """Return the error response to a heartbeat, with its message.
+
+    UNKNOWN_SERVER_ERROR has none (``CoordinatorOperationExceptionHelper``).
+    """
+    if error is ErrorCode.UNKNOWN_SERVER_ERROR:
+        return _error_response(error, None)
     values = {name: getattr(request, name) for name in _FIELDS_OF_MESSAGES}
     return _error_response(error, _MESSAGES[error].format(**values))
 
@@ -88,11 +90,6 @@ _FIELDS_OF_MESSAGES: Final = (
 def _error_response(error: ErrorCode, message: str | None) -> ConsumerGroupHeartbeatResponse:
     """Return a heartbeat response that contains only an error."""
     return ConsumerGroupHeartbeatResponse(error=error, error_message=message)
-
-
-def unknown_server_error(message: str) -> ConsumerGroupHeartbeatResponse:
-    """Return the response to a heartbeat whose target assignment could not be computed."""
-    return _error_response(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
 def _invalid(request: ConsumerGroupHeartbeatRequest) -> str | None:

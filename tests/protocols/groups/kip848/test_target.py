@@ -8,7 +8,7 @@ import pytest
 
 from assignors.registry import SERVER_SIDE
 from assignors.types import TopicPartition
-from protocols.facts import TargetComputed
+from protocols.facts import AssignorFailed, TargetComputed
 from protocols.messages.errors import ErrorCode
 
 from .driver import ConsumerGroupDriver, topic
@@ -107,15 +107,17 @@ def test_the_assignors_input_has_instances_racks_and_existing_topics(asked):
     ],
 )
 def test_an_assignor_that_fails_changes_nothing(asked, answer):
-    """The answer carries the assignor's own message, and the next heartbeat tries again."""
+    """The broker knows the assignor's message, the answer has none, and the next heartbeat tries again."""
     it = own(asked)
     asked.answer = answer
 
     refused = it.join("A").answer
     assert ErrorCode.UNKNOWN_SERVER_ERROR == refused.error
+    assert refused.error_message is None
+    (failed,) = it.emitted(AssignorFailed)
     opening = "Failed to compute a new target assignment for epoch 2: "
-    assert refused.error_message.startswith(opening)
-    assert refused.error_message != opening
+    assert failed.message.startswith(opening)
+    assert (failed.assignor, True) == ("mine", failed.message != opening)
     assert (0, False) == (len(it.log), it.exists)
 
     asked.answer = {"A": (TopicPartition("t", 3),)}

@@ -229,7 +229,8 @@ def test_in_its_first_join_phase_a_group_cannot_be_read():
     assert State.PREPARING_REBALANCE is it.classic.state
     before = len(it.log)
 
-    assert ErrorCode.UNKNOWN_SERVER_ERROR == it.join("C").error
+    refused = it.join("C").answer
+    assert (ErrorCode.UNKNOWN_SERVER_ERROR, None) == (refused.error, refused.error_message)
 
     assert (True, before, AGAIN) == (it.is_classic, len(it.log), waiting.error)
     again = it.join_classic("x")
