@@ -325,12 +325,10 @@ class EpochOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignorFailed:
-    """The assignor of the leader or the coordinator raised an exception, or would never have returned."""
+    """The assignor of the leader, or of the coordinator, raised or would never have returned."""
 
     group: str = ""
     consumer: str = ""
-    """The leader; "": the coordinator, whose response has no message."""
-
     assignor: str
     message: str
 

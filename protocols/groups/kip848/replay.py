@@ -213,15 +213,25 @@ def current_of(value: ConsumerGroupCurrentMemberAssignmentValue) -> CurrentAssig
 
 
 def _assigned_epochs(listed: tuple[AssignedPartitions, ...], otherwise: int) -> AssignedEpochs:
-    """Return assignment epochs; without one per partition, each gets the member epoch."""
-    return {
-        topic.topic_id: (
-            dict(zip(topic.partitions, topic.assignment_epochs, strict=True))
-            if topic.assignment_epochs and len(topic.assignment_epochs) == len(topic.partitions)
-            else dict.fromkeys(topic.partitions, otherwise)
-        )
-        for topic in listed
-    }
+    """Return assignment epochs by topic, in the order of a new ``HashMap``.
+
+    Source: ``Utils.assignmentFromTopicPartitions``.
+    """
+    by_id = {topic.topic_id: topic for topic in listed}
+    topics = hash_map_order(by_id, topic_id_hash) if len(by_id) > 1 else by_id
+    return {topic_id: _epochs_of(by_id[topic_id], otherwise) for topic_id in topics}
+
+
+def _epochs_of(topic: AssignedPartitions, otherwise: int) -> dict[int, int]:
+    """Return the assignment epochs of a topic, in the order of a new ``HashMap``.
+
+    Without one per partition, each is the member epoch.
+    """
+    numbers, epochs = topic.partitions, topic.assignment_epochs
+    if not epochs or len(epochs) != len(numbers):
+        return dict.fromkeys(hash_map_order(numbers, int), otherwise)
+    by_number = dict(zip(numbers, epochs, strict=True))
+    return {number: by_number[number] for number in hash_map_order(numbers, int)}
 
 
 CHANGES: Final[Changes[Group]] = Changes(

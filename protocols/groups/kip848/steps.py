@@ -190,7 +190,8 @@ def _retargeted(before: Group, context: HeartbeatContext, at: Moment) -> Heartbe
     is_new = context.before is None or context.before.member_id != context.member_id
     new_member = context.member_id if is_new else None
     assignor = _assignor(before, context, at)
-    draft = with_target(context.draft, assignor, context.counted, new_member, at)
+    draft = _without_copy_of_none(before, context)
+    draft = with_target(draft, assignor, context.counted, new_member, at)
     changed = {
         key.member_id
         for key, _ in draft.records[len(context.draft.records) :]
@@ -207,6 +208,18 @@ def _retargeted(before: Group, context: HeartbeatContext, at: Moment) -> Heartbe
         ),
     )
     return replace(context, draft=draft).with_effects(Report(computed))
+
+
+def _without_copy_of_none(before: Group, context: HeartbeatContext) -> Draft:
+    """Return the draft without the empty target of a member that replaces one without a target.
+
+    Kafka compares the new target with those before the request, and writes it again.
+    """
+    old, draft = context.before, context.draft
+    if old is None or old.member_id == context.member_id or old.member_id in before.targets:
+        return draft
+    targets = draft.group.targets.delete(context.member_id)
+    return replace(draft, group=replace(draft.group, targets=targets))
 
 
 # -- 3: this member ----------------------------------------------------------------------------

@@ -153,20 +153,25 @@ _TRUSTED = frozenset({"uniform", "range"})
 def _topics(group: Group, counted: Counts, at: Moment) -> Topics:
     by_name = at.broker.image.by_name
     known = [by_name[name] for name in subscribed_topics(group) if name in by_name]
+    ids = {topic.name: topic_id_bytes(topic.topic_id) for topic in known}
+    name_of = at.broker.image.name_of
+    owned = {topic_id for target in group.targets.values() for topic_id in target}
+    ids |= {topic_id: topic_id_bytes(topic_id) for topic_id in sorted(owned - name_of.keys())}
     return Topics(
         partition_counts={topic.name: len(topic.leaders) for topic in known},
         racks={topic.name: topic.racks for topic in known if topic.racks},
-        topic_ids={topic.name: topic_id_bytes(topic.topic_id) for topic in known},
+        topic_ids=ids,
         same_for_all=counted.is_homogeneous(),
     )
 
 
 def _owned(group: Group, member: Member, at: Moment) -> tuple[TopicPartition, ...]:
-    """Return a member's last target by topic name, without deleted topics."""
+    """Return a member's last target by topic name; a deleted topic has its id instead."""
     name_of = at.broker.image.name_of
     return tuple(
         partition
         for topic, numbers in group.targets.get(member.member_id, {}).items()
-        if topic in name_of
-        for partition in map(partition_of_pair, zip(repeat(name_of[topic]), numbers, strict=False))
+        for partition in map(
+            partition_of_pair, zip(repeat(name_of.get(topic, topic)), numbers, strict=False)
+        )
     )

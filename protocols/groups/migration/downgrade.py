@@ -227,7 +227,7 @@ def _as_classic_group(
         static_members=Map(
             {each.instance_id: each.member_id for each in members.values() if each.instance_id}
         ),
-        assignments=Map({name: given for name, given in assignments.items() if given}),
+        assignments=Map(assignments),
         support=support_of(members.values()),
         table_length=hash_map_length(len(members)),
         insertions=len(members),

@@ -191,7 +191,7 @@ def _coordinated(group: Any) -> Any:
 
 def current_of(current: CurrentAssignment) -> Any:
     given, revoked = (
-        {topic: tuple(partitions) for topic, partitions in grants.items()}
+        {topic: tuple(sorted(partitions)) for topic, partitions in grants.items()}
         for grants in (current.assigned, current.revoking)
     )
     return current.epoch, current.previous_epoch, int(current.state), given, revoked
@@ -220,9 +220,14 @@ def _moved(member: Any) -> Any:
         member.epoch,
         now.previous_member_epoch,
         now.state,
-        _listed(assigned),
-        _listed(revoking),
+        _in_order(assigned),
+        _in_order(revoking),
     )
+
+
+def _in_order(topics: Any) -> dict[str, tuple[int, ...]]:
+    """Return partitions without the order of the record, which the coordinator's maps change."""
+    return {topic: tuple(sorted(numbers)) for topic, numbers in _listed(topics).items()}
 
 
 def _listed(topics: Any) -> dict[str, tuple[int, ...]]:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from immutables import Map
 
-from protocols.groups.kip848.group import CurrentAssignment, MemberState
+from protocols.groups.kip848.group import CurrentAssignment, Group, MemberState
 from protocols.groups.kip848.reconcile import Situation, reconciled
+from protocols.groups.kip848.records import current_record
+from protocols.groups.kip848.replay import replayed
 from protocols.messages.errors import ErrorCode
 
 from .driver import IDS, ConsumerGroupDriver, owned, topic
@@ -266,3 +268,16 @@ def test_a_member_that_subscribes_to_a_missing_topic_is_unchanged():
     before = member(5)
 
     assert before == reconciled(before, given(5, subscribed=set(), resubscribed=True))
+
+
+def test_a_current_assignment_is_in_the_order_of_hash_maps():
+    """Whatever the order in its record, which a later one copies."""
+    epochs = {IDS["t"]: {5: 1, 1: 2}, IDS["u"]: {0: 1}}
+    current = CurrentAssignment(2, 1, MemberState.STABLE, epochs)
+
+    group = replayed(Group("g"), [current_record("g", "A", current)])
+
+    assigned = group.members.entries["A"].current.assigned
+    assert [(IDS["u"], [(0, 1)]), (IDS["t"], [(1, 2), (5, 1)])] == [
+        (topic_id, list(numbers.items())) for topic_id, numbers in assigned.items()
+    ]

@@ -9,9 +9,10 @@ import pytest
 from assignors.registry import SERVER_SIDE
 from assignors.types import TopicPartition
 from protocols.facts import AssignorFailed, TargetComputed
+from protocols.messages import TEMPORARY_LEAVE_EPOCH
 from protocols.messages.errors import ErrorCode
 
-from .driver import ConsumerGroupDriver, topic
+from .driver import IDS, ConsumerGroupDriver, topic
 
 
 class Asked:
@@ -309,3 +310,31 @@ def test_range_counts_a_member_whose_pattern_is_not_looked_up_yet():
     it.beat("A")
     it.beat("B")
     assert {3, 4, 5} == it.assigned("B")
+
+
+def test_a_replaced_member_without_a_target_has_an_empty_one_written_twice():
+    """With the replacement, and with the first target of the group that counts it."""
+    it = ConsumerGroupDriver(topic(partitions=1), group_consumer_assignment_interval_ms=1_000)
+    it.join("A")
+    it.join("S", instance="i")
+    it.beat("S", TEMPORARY_LEAVE_EPOCH, instance="i")
+    assert "S" not in it.group.targets
+    it.advance(1_000)
+
+    it.join("T", instance="i")
+
+    keys = [record.key for record in it.batches[-1] if record.key.record_type == 7]
+    assert ["S", "T", "T"] == [key.member_id for key in keys]
+    assert set() == it.target("T")
+
+
+def test_a_deleted_topic_counts_in_the_table_of_a_target_that_changes():
+    """Kafka copies the target with it, and drops it from the larger copy: t is before u there."""
+    it = ConsumerGroupDriver(topic(partitions=1), topic("u", 1), topic("v", 6))
+    it.join("A", "t", "u", "v")
+    it.topics_are(topic(partitions=1), topic("u", 1))
+
+    it.beat("A")
+
+    (wanted,) = [record.value for record in it.batches[-1] if record.key.record_type == 7]
+    assert [IDS["t"], IDS["u"]] == [each.topic_id for each in wanted.topic_partitions]

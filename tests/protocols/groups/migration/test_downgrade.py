@@ -13,6 +13,7 @@ from protocols.messages import (
     OffsetFetchRequest,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.offsets_topic.records import encode_assignment
 
 from .driver import AGAIN, GROUP, Migration, consumers, mixed, some
 
@@ -238,3 +239,17 @@ def test_an_empty_group_removed_from_memory_is_in_the_log(fails):
         it.fail_over()
 
     assert (False, "Empty") == (it.is_classic, it.state)
+
+
+def test_a_member_without_partitions_has_an_assignment_without_partitions_in_the_record():
+    """As the leader writes it in any other generation, not as no bytes at all."""
+    it = mixed()
+    for name in "wyz":
+        it.enter(name)
+    idle = next(name for name, given in it.group.targets.items() if not given)
+
+    it.leave("C")
+
+    value = it.batches[-1][-1].value
+    (stored,) = [each for each in value.members if each.member_id == idle]
+    assert encode_assignment(()) == stored.assignment
