@@ -19,7 +19,6 @@ OUTSIDE = {
     "close-midbatch-classic": (2,),
     "coordinator-kill-consumer": (1, 2),
     "coordinator-pause-consumer": (2,),
-    "crash-aiokafka": (1, 3),
     "crash-classic": (1,),
     "crash-kafka-python": (1, 2),
     "crash-librdkafka": (1, 2, 3),
