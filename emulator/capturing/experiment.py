@@ -22,6 +22,7 @@ from emulator.scenario.resolution import (
     INSTANCE_ID,
     client_of,
     commit_policy,
+    has_listener,
     poll_timeout_us,
     subscription_of,
     work_of,
@@ -220,7 +221,6 @@ _PLAIN: Mapping[str, tuple[str, Any]] = {
     "autoscaler": ("cannot be captured; acts that start and stop members can", None),
     "monitor": ("cannot be captured", ()),
     "close_operation": ("cannot be captured", "DEFAULT"),
-    "has_listener": ("a captured consumer writes the calls of its listener", True),
     "coordinator": ("the offsets partition of the group decides it in a real cluster", None),
 }
 
@@ -238,6 +238,11 @@ def _group_problems(group: model.Group) -> Iterator[Problem]:
 
 def _member_problems(group: model.Group, member: model.Member, above: str) -> Iterator[Problem]:
     own = f"{above}.members[{member.name}]"
+    if not has_listener(group, member):
+        where = above if member.has_listener is None else own
+        yield Problem(
+            f"{where}.has_listener", "a captured consumer writes the calls of its listener"
+        )
     policy = commit_policy(group, member)
     if _whole_ms(work_of(group, member)) is None:
         path = f"{above if member.work is None else own}.work"

@@ -112,6 +112,7 @@ def test_without_an_end_the_run_lasts_beyond_the_longest_session(tmp_path):
     ("text", "said"),
     [
         ("handler = { workers = 2 }\n", "one by one"),
+        ("has_listener = false\n", "writes the calls of its listener"),
         ('commit = { call = "sync", off_by_one = true }\n', "commit modes of captures"),
         ('client = "franz-go"\n', '"librdkafka"'),
         ('[[fault]]\nlose_message = { kind = "Heartbeat", member = "a" }\n', '"lose_message"'),
