@@ -1,8 +1,6 @@
 """The heartbeat thread, the coordinator lookup, and leaving when the application stops polling.
 
-Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``; when it begins in other clients: aiokafka
-``ensure_active_group``, franz-go ``setupAssignedAndHeartbeat``, librdkafka
-``rd_kafka_cgrp_join_state_serve``. The thread runs at multiples of
+Source: ``AbstractCoordinator.HeartbeatThread``, ``Heartbeat``. The thread runs at multiples of
 ``retry.backoff.ms`` after it was enabled or last sent a heartbeat; a poll wakes it when a heartbeat
 is due.
 """
@@ -153,7 +151,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
     *late_us*: delay between wake-up and sending; the next sleep begins after it.
     """
     beat = state.beat
-    if beat is None:
+    if beat is None or (_waits(consumer) and _awaits_answer(state)):
         return Step(state)
     if isinstance(state.coordinator, Unknown):
         step = look_up_again(state, consumer, now)
@@ -234,6 +232,15 @@ def _send_heartbeat(
 
 def _awaits_answer(state: ClientState) -> bool:
     return any(flight.api is Api.HEARTBEAT for flight in state.in_flight.values())
+
+
+def _waits(consumer: Consumer) -> bool:
+    return consumer.profile.unanswered_heartbeat is Unanswered.WAITS
+
+
+def go_on(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
+    """Let a thread go on that has waited for the answer to its heartbeat."""
+    return turn(state, consumer, now) if _waits(consumer) else Step(state)
 
 
 def on_response(

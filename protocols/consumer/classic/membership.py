@@ -108,7 +108,7 @@ Source: ``JoinGroupRequest``, ``AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE``.
 def timeout_us(consumer: Consumer, api: Api) -> int:
     """Return the timeout of a request in microseconds."""
     settings = consumer.settings
-    if api is Api.JOIN:
+    if api is Api.JOIN and consumer.profile.awaits_rebalances:
         longest = consumer.rebalance_timeout_ms + JOIN_GRACE_MS
         return max(settings.request_timeout_ms, longest) * MS
     return settings.request_timeout_ms * MS

@@ -99,7 +99,8 @@ def _from_coordinator(
     state = _connected(without_request(state, number), flight.broker)
     match envelope.body:
         case HeartbeatResponse() as body:
-            return heartbeat.on_response(state, consumer, flight, body, now)
+            step = heartbeat.on_response(state, consumer, flight, body, now)
+            return step.then(lambda s: heartbeat.go_on(s, consumer, now))
         case OffsetCommitResponse() as body:
             return _commit_answered(state, consumer, number, flight, body, now)
         case JoinGroupResponse() as body:

@@ -157,6 +157,9 @@ class ClientProfile:
     keeps_id_after: frozenset[ErrorCode] = frozenset({ErrorCode.ILLEGAL_GENERATION})
     """The errors that cost a member its generation and not its id, with which it joins again."""
 
+    awaits_rebalances: bool = True
+    """Whether JoinGroup may take as long as the rebalance timeout; else no longer than other requests."""
+
     next_join: NextJoin = NextJoin.NOTHING
 
     unanswered_heartbeat: Unanswered = Unanswered.SENT

@@ -19,6 +19,7 @@ from protocols.consumer.clients import (
     NextJoin,
     Repeats,
     Runs,
+    Unanswered,
 )
 
 AIOKAFKA = ClientProfile(
@@ -42,6 +43,8 @@ AIOKAFKA = ClientProfile(
     names_instance=False,
     keeps_id_after=frozenset(),
     first_heartbeat=FirstHeartbeat.ASSIGNED,
+    unanswered_heartbeat=Unanswered.WAITS,
+    awaits_rebalances=False,
     queue=1,
     calls_without_partitions=Joins.ALL,
     calls_at_end=False,

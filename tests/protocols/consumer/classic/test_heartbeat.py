@@ -381,3 +381,27 @@ def test_librdkafka_looks_at_its_session_in_no_rebalance(calls: bool):
     driver.advance(15_000)
 
     assert calls is (driver.membership is Membership.STABLE)
+
+
+def test_aiokafka_waits_for_the_answer_to_each_heartbeat():
+    """``_heartbeat_routine`` looks at its session only then, and sends the next heartbeat if it is due."""
+    driver = background("aiokafka", enable_auto_commit=False, request_timeout_ms=40_000)
+    driver.stable({0: 0})
+    driver.advance(25_000)
+    assert 1 == len(driver.ever(HeartbeatRequest))
+    assert [] == driver.emitted(CoordinatorLost)
+
+    driver.beaten()
+    assert driver.pending(HeartbeatRequest)
+    driver.beaten()
+    assert 3_000 == driver.advance_until(HeartbeatRequest)
+
+
+@pytest.mark.parametrize(("client", "joins"), [("aiokafka", 2), ("librdkafka", 1)])
+def test_a_join_group_of_aiokafka_times_out_as_other_requests_do(client: str, joins: int):
+    """``request_timeout_ms``, though the rebalance may take longer."""
+    driver = background(client, request_timeout_ms=20_000, max_poll_interval_ms=60_000)
+    driver.poll_until(JoinGroupRequest)
+    driver.advance(25_000)
+
+    assert joins == len(driver.ever(JoinGroupRequest))
