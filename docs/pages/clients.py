@@ -92,6 +92,26 @@ def _continues(profile: ClientProfile) -> str:
     )
 
 
+def _first_heartbeat(profile: ClientProfile) -> str:
+    first = profile.first_heartbeat.value
+    if profile.first_heartbeat_ms is None:
+        return first
+    return f"{first}; cooperative: {profile.first_heartbeat_ms} ms"
+
+
+def _looks_at_polls(profile: ClientProfile) -> str:
+    return profile.polls_check.value if profile.limits_poll_interval else "never"
+
+
+def _kept(profile: ClientProfile) -> list[str]:
+    return sorted(error.name for error in profile.keeps_id_after)
+
+
+def _calls_without_partitions(profile: ClientProfile) -> str:
+    eager = profile.calls_without_partitions.value
+    return eager if profile.calls_unchanged else f"{eager} (eager)"
+
+
 _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("known as", lambda p: p.packages),
     ("version", lambda p: p.follows),
@@ -122,14 +142,21 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         lambda p: _yes(on=not p.fetches_apart),
     ),
     ("when its own session expires, the client", lambda p: p.session_end.value),
+    ("first heartbeat of a generation", _first_heartbeat),
     (
-        "first heartbeat of a cooperative generation",
-        lambda p: (
-            f"{p.first_heartbeat_ms} ms after SyncGroup"
-            if p.first_heartbeat_ms
-            else "at the usual interval"
-        ),
+        "a heartbeat that is due before the last one is answered",
+        lambda p: p.unanswered_heartbeat.value,
     ),
+    (
+        "heartbeats wait for",
+        lambda p: _listed(sorted(b.value for b in p.heartbeats_wait_for)) or "-",
+    ),
+    ("looks whether the application polls", _looks_at_polls),
+    ("what delays the next JoinGroup", lambda p: p.next_join.value),
+    ("a removed member joins with its old id after", lambda p: _listed(_kept(p)) or "-"),
+    ("heartbeats and commits name the static instance", lambda p: _yes(on=p.names_instance)),
+    ("a heartbeat that is fenced ends the consumer", lambda p: _yes(on=p.throws_fenced)),
+    ("joins of a member without partitions that call the listener", _calls_without_partitions),
     ("rebalance timeout", lambda p: f"`{_rebalance_timeout(p)}`"),
     (
         "refuses a heartbeat interval that is not below the session timeout",
@@ -150,7 +177,6 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         "each member joins again for new partitions of its topics",
         lambda p: _yes(on=p.every_member_watches),
     ),
-    ("limits the time between polls", lambda p: _yes(on=p.limits_poll_interval)),
     ("`read_with` (records)", _reads),
     ('`commit = "store"`', lambda p: f"`{p.stores}`" if p.stores else "-"),
     ("assignors", lambda p: _listed(p.assignors)),
