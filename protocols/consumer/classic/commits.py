@@ -220,6 +220,8 @@ def _side_effects(
     if gone and isinstance(state.coordinator, Known):
         return forget_coordinator(state, consumer, f"commit answered {error.name}", now)
     if error is ErrorCode.REBALANCE_IN_PROGRESS:
+        if not consumer.profile.joins_after_refusal:
+            return Step(state)
         return Step(
             request_rejoin(state, "offset commit failed since group is already rebalancing")
         )

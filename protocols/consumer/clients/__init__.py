@@ -93,6 +93,10 @@ class ClientProfile:
     """Whether a commit that another broker than the coordinator answers makes it look that up."""
 
     in_rebalance: InRebalance = InRebalance.REFUSED
+    joins_after_refusal: bool = True
+    """Whether a commit that is answered REBALANCE_IN_PROGRESS makes the member join again, as a heartbeat
+    with that answer does."""
+
     commits_in_turn: bool = False
     """Whether a commit waits for the response to the one before it; so does the join of a member with
     automatic commits, whose first step is a commit."""

@@ -59,6 +59,7 @@ LIBRDKAFKA = ClientProfile(
     first_heartbeat=FirstHeartbeat.OWN_CLOCK,
     unanswered_heartbeat=Unanswered.LEFT_OUT,
     joins_unpolled=False,
+    joins_after_refusal=False,
     next_join=NextJoin.EACH_SECOND,
     unclosed=frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID}),
     acknowledges_unchanged=False,

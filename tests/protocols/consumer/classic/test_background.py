@@ -382,3 +382,14 @@ def test_librdkafka_joins_again_by_itself_once_its_listener_was_called():
     driver.join_error(E.COORDINATOR_LOAD_IN_PROGRESS)
     driver.advance(5_000)
     assert driver.pending(JoinGroupRequest)
+
+
+@pytest.mark.parametrize(("client", "joins"), [("librdkafka", 0), ("aiokafka", 1)])
+def test_a_commit_that_a_rebalance_refuses_makes_no_librdkafka_join(client: str, joins: int):
+    """``rd_kafka_cgrp_op_handle_OffsetCommit`` leaves that to the next heartbeat."""
+    driver = background(client, assignors=("cooperative-sticky",), enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.commit_async({0: 3})
+    driver.committed(E.REBALANCE_IN_PROGRESS)
+
+    assert joins == len(driver.pending(JoinGroupRequest))
