@@ -6,14 +6,16 @@ with a new pattern is therefore computed by a later heartbeat than its first.
 
 Source: ``GroupMetadataManager.maybeUpdateRegularExpressions``, ``TopicRegexResolver``,
 ``handleRegularExpressionsResult`` of 4.4.0. The syntax is that of RE2, matched by Google's
-library; Kafka uses its port to Java.
+library; Kafka uses RE2/J, its port to Java, which refuses a little more.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 import re2
 from immutables import Map
@@ -65,14 +67,48 @@ def is_valid(pattern: str) -> bool:
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that checks whether a pattern matches a whole topic name.
 
-    Raise ValueError, with the message of the library, for an invalid pattern.
+    Raise ValueError, with the message of the library or of RE2/J, for an invalid pattern.
     """
+    if (refused := _refused_by_java(pattern)) is not None:
+        raise ValueError(refused)
     try:
         compiled = re2.compile(pattern, _QUIET)
     except re2.error as error:
         (message,) = error.args or (b"",)
         raise ValueError(message.decode() if isinstance(message, bytes) else str(message)) from None
     return lambda topic: compiled.fullmatch(topic) is not None
+
+
+_TOKENS: Final = re.compile(
+    r"""\\Q.*?(?:\\E|\Z)                                 # a quotation
+    | \\.                                              # an escape sequence
+    | \[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]            # a character class
+    | \(\?P?<(?P<name>[^>]*)>                          # the begin of a named group""",
+    re.VERBOSE | re.DOTALL,
+)
+"""The parts of a valid pattern that hold what RE2/J may refuse, or in which it refuses nothing."""
+
+_GROUP_NAME: Final = re.compile(r"\w+", re.ASCII)
+
+
+def _refused_by_java(pattern: str) -> str | None:
+    r"""Return why RE2/J refuses what Google's library accepts, or None.
+
+    It has no ``\C``, names a group in ASCII only, and no two groups alike (RE2/J 1.8).
+    """
+    names = set[str]()
+    for token in _TOKENS.finditer(pattern):
+        if token[0] == r"\C":
+            return r"invalid escape sequence: \C"
+        name = token["name"]
+        if name is None:
+            continue
+        if not _GROUP_NAME.fullmatch(name):
+            return f"invalid named capture group: {token[0]}"
+        if name in names:
+            return f"duplicate capture group name: {name}"
+        names.add(name)
+    return None
 
 
 def change(group: Group, old: str | None, new: str | None) -> Change:

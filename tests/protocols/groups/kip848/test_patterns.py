@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.groups.kip848.patterns import matching
+from protocols.groups.kip848.patterns import is_valid, matching
 from protocols.groups.kip848.shard import on_topics_changed
 from protocols.groups.kip848.soft import LookUp
 from protocols.groups.topics import TopicsImage
@@ -70,6 +70,23 @@ def test_an_invalid_pattern_is_refused(pattern):
 
     assert ErrorCode.INVALID_REGULAR_EXPRESSION == refused.error
     assert len(it.log) == before
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\C", r"a\C+", "(?P<a>x)(?P<a>y)", "(?<a>x|(?P<a>y))", "(?P<ä>a)"]
+)
+def test_a_pattern_that_only_the_port_to_java_refuses_is_refused(pattern):
+    """Google's library accepts it, and warns of none of them."""
+    assert not is_valid(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\\C", r"\Q\C\E", r"\Q(?P<a>)(?P<a>)", "[(?<a>](?<a>x)", r"[]\]C](?P<a>[[:^alpha:]])(?P<b>)"],
+)
+def test_a_text_that_only_looks_like_it_is_accepted(pattern):
+    """An escaped backslash, a quotation, and a class."""
+    assert is_valid(pattern)
 
 
 def test_a_member_that_gives_its_pattern_up_raises_the_epoch():
