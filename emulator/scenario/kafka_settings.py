@@ -20,6 +20,8 @@ from emulator.scenario.units import kafka_units
 from protocols.settings import (
     BY_DURATION,
     LEFT_OUT,
+    LEFT_OUT_FAMILIES,
+    SET_INSTEAD,
     BrokerSettings,
     ClientSettings,
     ConsumerSettings,
@@ -307,8 +309,10 @@ def _unknown(name: str, known: dict[str, Setting], elsewhere: str) -> str:
             if name not in TOPIC
             else "a setting of topics; it belongs to a topic's settings"
         )
-    if name in LEFT_OUT or name.startswith(("ssl.", "sasl.")):
-        return "a Kafka setting that the emulator does not model; leave it out"
+    if name in LEFT_OUT or name.startswith(LEFT_OUT_FAMILIES):
+        said = "a Kafka setting that the emulator does not model; leave it out"
+        instead = SET_INSTEAD.get(name)
+        return f"{said}, or set {instead} for __consumer_offsets" if instead else said
     return f"unknown setting{hint(name, known)}"
 
 

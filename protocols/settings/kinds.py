@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import MISSING, field, fields
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from assignors.values import dataclass
@@ -77,6 +78,7 @@ auto.create.topics.enable broker.heartbeat.interval.ms controlled.shutdown.enabl
 controller.quorum.election.timeout.ms delete.topic.enable group.coordinator.append.linger.ms
 group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
 group.coordinator.rebalance.protocols group.coordinator.threads
+group.consumer.assignor.offload.enable
 log.cleaner.threads
 log.retention.bytes log.retention.hours log.retention.minutes log.retention.ms log.roll.hours
 log.segment.bytes message.max.bytes num.io.threads num.network.threads
@@ -86,7 +88,15 @@ auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
 leader.imbalance.per.broker.percentage unclean.leader.election.interval.ms
 """
 LEFT_OUT = frozenset(_NAMES.split())
-"""Kafka's consumer and broker settings without effect in this model, except ``ssl.*`` and ``sasl.*``.
+"""Kafka's consumer and broker settings without effect in this model, except those of LEFT_OUT_FAMILIES.
 
 They distinguish a setting that is not modelled from one that is misspelt.
 """
+
+LEFT_OUT_FAMILIES = ("ssl.", "sasl.", "group.share.", "group.streams.")
+"""The beginnings of the names of all other settings without effect."""
+
+SET_INSTEAD = MappingProxyType(
+    {"message.max.bytes": "max.message.bytes", "log.roll.hours": "log.roll.ms"}
+)
+"""Settings without effect, and the setting that has their effect on ``__consumer_offsets`` here."""

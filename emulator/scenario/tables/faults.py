@@ -282,7 +282,8 @@ class SlowDisk(Timed):
 class FillDisk(Timed):
     """Make a broker's disk full for a time: appends fail, and it stops fetching as a follower.
 
-    A real broker with a single log directory would end by itself: that is ``crash_broker``.
+    A real broker with a single log directory would end by itself: that is ``crash_broker``. With several,
+    the directory stays offline until the broker restarts, and other replicas lead its partitions.
     """
 
     verb: Literal["fill_disk"] = "fill_disk"

@@ -55,6 +55,10 @@ def test_each_setting_reaches_the_log(given, field, value):
         ('"log.cleaner.max.compaction.lag.ms" = 0', "a whole number from 1 to"),
         ('"log.cleaner.enable" = "on"', "true or false"),
         ('"log.cleaner.threads" = 2', "the emulator does not model"),
+        ('"group.streams.max.size" = 2', "the emulator does not model"),
+        ('"group.consumer.assignor.offload.enable" = true', "the emulator does not model"),
+        ('"message.max.bytes" = 2', "or set max.message.bytes for __consumer_offsets"),
+        ('"log.roll.hours" = 2', "or set log.roll.ms for __consumer_offsets"),
         (
             '"log.cleaner.min.compaction.lag.ms" = 7\n"log.cleaner.max.compaction.lag.ms" = 5',
             "above log.cleaner.max.compaction.lag.ms, which is 5",
