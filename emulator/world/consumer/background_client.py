@@ -14,6 +14,7 @@ from protocols.consumer.drained_fetches import DrainedFetcher
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import at_once
 from protocols.consumer.offset_store import OffsetStore, Stores
+from protocols.consumer.prefetches import PrefetchFetcher
 from protocols.settings import ClientSettings
 from protocols.values import replace
 
@@ -39,7 +40,7 @@ def new_client(
     own = client_settings(blueprint.group, blueprint.member)
     limit = records_at_once(blueprint.group, blueprint.member)
     profile = blueprint.profile
-    fetcher = Fetcher(_queue(profile, own), takes_hints=profile.knows_epochs)
+    fetcher = _fetcher(profile, own)
     store = _store(blueprint, own)
     if blueprint.settings.group_protocol == "consumer":
         return _of_consumer_protocol(blueprint, process, member_ids, limit, store, fetcher)
@@ -78,6 +79,12 @@ def _store(blueprint: Blueprint, own: ClientSettings) -> OffsetStore | None:
             only_forward=profile.only_forward,
         )
     )
+
+
+def _fetcher(profile: ClientProfile, own: ClientSettings) -> Fetcher:
+    if profile.prefetch_rest_ms is not None:
+        return PrefetchFetcher(profile.prefetch_rest_ms)
+    return Fetcher(_queue(profile, own), takes_hints=profile.knows_epochs)
 
 
 def _queue(profile: ClientProfile, own: ClientSettings) -> int | None:

@@ -132,6 +132,10 @@ class ClientProfile:
     """Records of a partition that are queued before it is not fetched; None: a broker is not asked
     while records of it are queued."""
 
+    prefetch_rest_ms: int | None = None
+    """How long (ms) records that have arrived keep their broker from being asked again; those of a partition
+    count until a call finds them taken. None: they keep it by *queue*."""
+
     fetches_first: bool = False
     """Whether poll sends fetches only before it waits, and none while a response waits to be taken, which
     it reads as they arrive; else it also sends them behind the records that end its wait."""
