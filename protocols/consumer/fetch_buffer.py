@@ -55,9 +55,22 @@ class CompletedFetch:
 class FetchBuffer:
     """The positions and the buffered records of one consumer."""
 
-    __slots__ = ("_buffer", "_line", "paused", "pending", "positions", "revoking")
+    __slots__ = (
+        "_buffer",
+        "_frees_at_limit",
+        "_line",
+        "paused",
+        "pending",
+        "positions",
+        "revoking",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, *, frees_at_limit: bool = False) -> None:
+        """Create the buffer of a new consumer.
+
+        *frees_at_limit*: a fetch whose last record is returned at the limit is no longer buffered.
+        """
+        self._frees_at_limit = frees_at_limit
         self.positions = Positions()
         self._buffer: list[CompletedFetch] = []
         self.revoking = False
@@ -131,7 +144,7 @@ class FetchBuffer:
 
         The completed fetch at the front is drained before the next one; a fetch whose last record
         is returned exactly at the limit counts as buffered until the next call
-        (``FetchCollector.collectFetch``). Within one call the partitions are in the order of the
+        (``FetchCollector.collectFetch``), except of a client that frees it at once. Within one call the partitions are in the order of the
         Java HashMap that ``ConsumerRecords`` is built from.
         """
         if self.revoking or not self._buffer:
@@ -166,7 +179,7 @@ class FetchBuffer:
             reading.epochs = completed.epochs
             self.positions.move_to_end(reading)
             self._line = completed
-            if end - first < limit and position == last:
+            if position == last and (end - first < limit or self._frees_at_limit):
                 buffer.pop(0)
             if first == end:
                 continue

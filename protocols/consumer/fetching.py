@@ -36,14 +36,20 @@ class Fetcher(FetchBuffer):
 
     __slots__ = ("_broken", "_connected", "_in_flight", "_queue", "_sessions", "_takes_hints")
 
-    def __init__(self, queue: int | None = None, *, takes_hints: bool = True) -> None:
+    def __init__(
+        self,
+        queue: int | None = None,
+        *,
+        takes_hints: bool = True,
+        frees_at_limit: bool = False,
+    ) -> None:
         """Create the data plane of a new consumer.
 
         *queue*: records of a partition that are buffered before it is not fetched; None: a broker
         with buffered records is not asked at all, as in the Java client. *takes_hints*: whether it
         follows the leader that a broker returns with an error.
         """
-        super().__init__()
+        super().__init__(frees_at_limit=frees_at_limit)
         self._queue = queue
         self._takes_hints = takes_hints
         self._in_flight: set[int] = set()

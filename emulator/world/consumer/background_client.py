@@ -84,7 +84,11 @@ def _store(blueprint: Blueprint, own: ClientSettings) -> OffsetStore | None:
 def _fetcher(profile: ClientProfile, own: ClientSettings) -> Fetcher:
     if profile.prefetch_rest_ms is not None:
         return PrefetchFetcher(profile.prefetch_rest_ms)
-    return Fetcher(_queue(profile, own), takes_hints=profile.knows_epochs)
+    return Fetcher(
+        _queue(profile, own),
+        takes_hints=profile.knows_epochs,
+        frees_at_limit=profile.frees_at_limit,
+    )
 
 
 def _queue(profile: ClientProfile, own: ClientSettings) -> int | None:

@@ -132,6 +132,10 @@ class ClientProfile:
     """Records of a partition that are queued before it is not fetched; None: a broker is not asked
     while records of it are queued."""
 
+    frees_at_limit: bool = False
+    """Whether a fetch whose last record is returned exactly at the limit of a call no longer keeps its
+    broker from being asked; else it does until the next call."""
+
     prefetch_rest_ms: int | None = None
     """How long (ms) records that have arrived keep their broker from being asked again; those of a partition
     count until a call finds them taken. None: they keep it by *queue*."""

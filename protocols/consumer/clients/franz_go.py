@@ -41,6 +41,7 @@ FRANZ_GO = ClientProfile(
     revoke_commit=RevokeCommit.TWICE,
     only_forward=True,
     resets_to_last_read=True,
+    frees_at_limit=True,
     session_end=SessionEnd.NOTHING,
     limits_poll_interval=False,
     keeps_id_after=frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID}),

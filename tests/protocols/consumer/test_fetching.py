@@ -338,3 +338,17 @@ def test_a_partition_that_is_assigned_again_is_not_paused_any_more():
     fetcher.assign([tp(0), tp(1)])
 
     assert frozenset([tp(0)]) == fetcher.paused
+
+
+def test_a_fetch_that_ends_at_the_limit_of_a_call_keeps_its_broker_unless_it_is_freed():
+    """franz-go frees it (``takeNBuffered``); in Java's client it counts until the next call."""
+    for frees in (False, True):
+        fetcher = Fetcher(frees_at_limit=frees)
+        fetcher.positions.update_leaders({tp(0): led(1)})
+        fetcher.assign([tp(0)])
+        fetcher.positions.seek(tp(0), 0)
+        fetcher.requests()
+        fetcher.arrived(FetchResponse(1, (FetchedRecords(tp(0), 0, 3),)))
+        fetcher.collect(3)
+
+        assert frees is bool(fetcher.requests())
