@@ -233,7 +233,9 @@ def _take(
     known = CONSUMER | {name: CONSUMERS[name] for name in profile.own}
     for name, value in pairs.items():
         kafkas = profile.names.get(name, name)
-        if kafkas in known:
+        if name in profile.means_otherwise:
+            found.ignored.append(name)
+        elif kafkas in known:
             try:
                 meant = kafkas_value(kafkas, _as_kind(known[kafkas].kind, value), profile)
                 found.settings[kafkas] = setting_value(known[kafkas], meant)

@@ -272,6 +272,10 @@ class ClientProfile:
     names: Mapping[str, str] = field(default_factory=dict)
     """The client's own names of settings, with Kafka's."""
 
+    means_otherwise: frozenset[str] = frozenset()
+    """The client's settings that have a name of Kafka's and mean something else; a client's file sets none
+    of Kafka's with them."""
+
     resets: Mapping[str, str] = field(default_factory=dict)
     """The values of ``auto.offset.reset`` that it has, with Kafka's; empty: Kafka's."""
 

@@ -85,6 +85,7 @@ LIBRDKAFKA = ClientProfile(
         "socket.timeout.ms": "request.timeout.ms",
         "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
     },
+    means_otherwise=frozenset({"metadata.max.age.ms"}),
     resets={
         "earliest": "earliest",
         "smallest": "earliest",

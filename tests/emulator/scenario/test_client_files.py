@@ -113,6 +113,7 @@ LIBRDKAFKA = """
 bootstrap.servers=broker:9092
 auto.offset.reset=smallest
 topic.metadata.refresh.interval.ms=60000
+metadata.max.age.ms=900000
 fetch.wait.max.ms=100
 queued.min.messages=1000
 enable.auto.offset.store=false
@@ -137,7 +138,7 @@ def test_a_file_of_librdkafka_is_read_by_its_own_names_and_values(load):
         "enable.auto.offset.store": False,
     }
     assert group.commit.call == "store"
-    assert "2 settings without a part here, such as bootstrap.servers" in loaded.notes[-1]
+    assert "3 settings without a part here, such as bootstrap.servers" in loaded.notes[-1]
 
 
 def test_a_file_of_aiokafka_is_read_by_its_own_names(load):
