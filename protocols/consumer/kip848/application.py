@@ -118,7 +118,7 @@ def _skip_call(
 
     The background thread is not woken: it acknowledges in its next round.
     """
-    step = reconciliation.on_assigned(state, consumer, calling.needed, threw=not applied)
+    step = reconciliation.on_assigned(state, consumer, calling.needed, now, threw=not applied)
     return step.then(lambda s: _next_call(s, consumer, calling, now))
 
 

@@ -269,7 +269,7 @@ class Client:
             if first and self.state.beat.interval_us:
                 effects += self._end_wait(now)
         effects += self._become(advance_wakeup(self.state, self.consumer, now))
-        return self._next_round(effects, now)
+        return self._took(Step(self.state, effects), now)
 
     def _fetched(self, response: FetchResponse, now: int) -> Effects:
         """Buffer records; a poll that waits for them wakes up."""
@@ -309,14 +309,7 @@ class Client:
         else:
             effects = self._become(background.TIMERS[timer](self.state, self.consumer, now))
         effects += self._round(now)
-        return self._next_round(effects, now)
-
-    def _next_round(self, effects: Effects, now: int) -> Step[ClientState]:
-        """Begin the next round of the background thread, which waits for a response or an event."""
-        state = self.state
-        if state.member.reconciling is not None:
-            state = replace(state, round_us=now)
-        return self._took(Step(state, effects), now)
+        return self._took(Step(self.state, effects), now)
 
     def _catch_up(self, now: int) -> None:
         """Move positions past the records that the application has taken by now."""

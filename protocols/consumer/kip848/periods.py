@@ -89,7 +89,6 @@ def relative_state(state: ClientState, consumer: Consumer, now: int) -> tuple[ob
         beat=NO_BEAT,
         poll_due_us=0,
         autocommit_us=0,
-        round_us=0,
         slot=None,
         events=(),
         events_us=None,

@@ -173,14 +173,13 @@ def apply_assignment(state: ClientState, needed: CallbackNeeded) -> ClientState:
 
 
 def on_assigned(
-    state: ClientState, consumer: Consumer, needed: CallbackNeeded, *, threw: bool
+    state: ClientState, consumer: Consumer, needed: CallbackNeeded, now: int, *, threw: bool
 ) -> Step[ClientState]:
     """Continue after onPartitionsAssigned: acknowledge; if it threw, begin again.
 
     The partitions of a call that threw are owned, so the next call does not list them; they are
     read once it succeeds. If the reconciliation was aborted meanwhile, those that the member still owns
-    are read, too. The interval of automatic commits restarts at the time that the background thread
-    read last: before it waited for the end of the call (``Timer.reset``).
+    are read, too.
     """
     if not threw:
         given = frozenset(needed.assignment)
@@ -191,7 +190,7 @@ def on_assigned(
     state = _without_reconciliation(state)
     if consumer.profile.commit_clock is CommitClock.ASSIGNMENT:
         interval = consumer.settings.auto_commit_interval_ms * MS
-        state = replace(state, autocommit_us=state.round_us + interval)
+        state = replace(state, autocommit_us=now + interval)
     member = state.member._replace(current=found.resolved)
     return transition(state, member.to(MemberState.ACKNOWLEDGING))
 

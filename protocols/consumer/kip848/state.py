@@ -175,9 +175,6 @@ class ClientState:
     autocommit_us: int = 0
     """When the next automatic commit is due."""
 
-    round_us: int = 0
-    """When the background thread began to wait last, during a reconciliation."""
-
     commits: tuple[Commit, ...] = ()
     """Commits that wait to be sent."""
 

@@ -171,43 +171,6 @@ def test_a_finished_reconciliation_restarts_the_commit_interval():
     assert driver.now_us + 10_000_000 == driver.state.autocommit_us
 
 
-def assigning(interval_ms: int) -> ClientDriver:
-    """A new member whose listener is called with its first assignment."""
-    driver = ClientDriver(auto_commit_interval_ms=10_000)
-    driver.hold_calls = True
-    driver.joining()
-    driver.beaten(2, 0, interval_ms=interval_ms)
-    driver.poll(100)
-    driver.advance(100)
-    driver.poll(100)
-    assert driver.running is not None
-    driver.quiet()
-    return driver
-
-
-def test_a_slow_assigned_listener_counts_towards_the_interval():
-    """The background thread reads the time before it waits for the end of the call, not behind it."""
-    driver = assigning(60_000)
-    began_us = driver.now_us
-    driver.advance(3_000)
-    driver.end_call()
-
-    assert began_us + 10_000_000 == driver.state.autocommit_us
-
-
-def test_the_interval_restarts_at_the_last_answer_during_the_call():
-    """An answer to a heartbeat begins another wait of the background thread."""
-    driver = assigning(1_000)
-    driver.beat_due()
-    driver.advance(20)
-    driver.beaten(interval_ms=60_000)
-    answered_us = driver.now_us
-    driver.advance(3_000)
-    driver.end_call()
-
-    assert answered_us + 10_000_000 == driver.state.autocommit_us
-
-
 def test_the_commit_before_a_reconciliation_does_not_wait_for_an_interval_commit():
     """It covers the newest positions, so both are in flight."""
     driver = ClientDriver(auto_commit_interval_ms=1_000)
@@ -305,7 +268,9 @@ def test_partitions_that_are_still_owned_are_read_after_their_call(auto):
     state = replace(auto.state, assignment=parts(0, 1), awaiting=parts(1))
     call = CallbackNeeded("assigned", parts(1, 2), Purpose.ASSIGN, parts(0, 1, 2))
     ended = {
-        threw: reconciliation.on_assigned(state, auto.client.consumer, call, threw=threw)
+        threw: reconciliation.on_assigned(
+            state, auto.client.consumer, call, auto.now_us, threw=threw
+        )
         for threw in (False, True)
     }
 
