@@ -10,7 +10,7 @@ from functools import partial
 
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
-from protocols.consumer.calls import ExceptionName, Failed
+from protocols.consumer.calls import ExceptionName, Failed, exception_name
 from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
 from protocols.consumer.kip848.state import Api, ClientState, Consumer, PendingOffsetFetch
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
@@ -207,13 +207,25 @@ def _reset(
     return _list_offsets(state, consumer, now, awaited=requested)
 
 
+_THROWN_AS_IT_IS = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+"""Errors of an OffsetFetch that have their own exception."""
+
+
 def on_fetch_failed(
     state: ClientState, consumer: Consumer, number: int, error: ErrorCode, now: int
 ) -> Step[ClientState]:
     """Retry after the back-off; if the error is not retriable, poll throws it.
 
-    A member with a stale epoch retries with its current one. After the deadline of the request a
-    poll event has to make another one (``CommitRequestManager.handleGroupLevelError``).
+    A member with a stale epoch retries with its current one. After the deadline of the request poll
+    throws, and a later poll event has to make another one. Source:
+    ``CommitRequestManager.handleGroupLevelError``, ``maybeCompleteAsyncPollEventExceptionally``.
     """
     fetch = _in_flight(state, number)
     if fetch is None:
@@ -223,10 +235,14 @@ def on_fetch_failed(
         return _reset(_with_fetch(state, fetch, None), consumer, fetch, fetch.partitions, now)
     if not stale and not error.retriable:
         ended = _with_fetch(state, fetch, None)
-        return Step(_fail(ended, Failed(ExceptionName.KAFKA, error)))
+        name = exception_name(error) if error in _THROWN_AS_IT_IS else ExceptionName.KAFKA
+        return Step(_fail(ended, Failed(name, error)))
     retry = now + backoff_us(consumer, "offsets", fetch.attempt, now)
     again = PendingOffsetFetch(fetch.partitions, fetch.deadline_us, None, fetch.attempt + 1, retry)
-    state = _with_fetch(state, fetch, again if now < fetch.deadline_us else None)
+    is_over = now >= fetch.deadline_us
+    state = _with_fetch(state, fetch, None if is_over else again)
+    if is_over and not consumer.profile.in_background:
+        state = _fail(state, Failed(ExceptionName.TIMEOUT, error))
     if error in LOSES_COORDINATOR:
         return mark_unknown(state, f"OffsetFetch answered {error.name}", now)
     return Step(state)
