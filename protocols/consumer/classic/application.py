@@ -361,7 +361,9 @@ def commit_and_leave(
     offsets = automatic_offsets(consumer, frozenset(state.assignment)) if commits else ()
     if not offsets:
         return leave_group_and_wait(state, consumer, app, now)
-    deadline_us = now + consumer.settings.request_timeout_ms * MS
+    deadline_us = app.deadline_us  # a listener that outlasts it does not cost the commit
+    if now >= deadline_us:
+        deadline_us = now + consumer.settings.request_timeout_ms * MS
     closing = replace(app, stage=CloseStage.REMOVED, deadline_us=deadline_us)
     step = Step(replace(state, app=closing), (SetTimer(CLOSE, deadline_us),))
     step = step.then(

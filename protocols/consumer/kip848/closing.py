@@ -166,7 +166,9 @@ def _commit_and_leave(
     if not _commits_removed(consumer) or not member:
         return _leave_group(state, consumer, closing, now)
     offsets = automatic_offsets(consumer, frozenset(state.assignment))
-    deadline_us = now + consumer.settings.request_timeout_ms * MS
+    deadline_us = closing.deadline_us  # a listener that outlasts it does not cost the commit
+    if now >= deadline_us:
+        deadline_us = now + consumer.settings.request_timeout_ms * MS
     removed = closing._replace(stage=CloseStage.REMOVED, deadline_us=deadline_us)
     step = Step(replace(state, app=removed), (SetTimer(CLOSE, deadline_us),))
     return step.then(lambda s: _commit(s, consumer, offsets, deadline_us, now))
