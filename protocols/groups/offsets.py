@@ -6,7 +6,7 @@ Source: ``KafkaApis.handleOffsetCommitRequest``, ``OffsetMetadataManager.commitO
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from assignors.types import TopicPartition
 from protocols.facts import CommitAccepted, CommitRefused, OffsetsDropped
@@ -30,6 +30,7 @@ from protocols.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetToCommit,
+    TopicDescription,
     pairs_of,
 )
 from protocols.messages.errors import ErrorCode
@@ -154,13 +155,23 @@ def reject_commit(
     return (*_refusals(header, request, refused), Send(header, _response(request, refused)))
 
 
+_BY_ID_VERSION = 10
+"""The first version of OffsetCommit and OffsetFetch with topic ids."""
+
+
+def _is_another(topic: TopicDescription | None, topic_id: str | None) -> bool:
+    """Return whether a topic does not exist, or has another id than that in a request, if any."""
+    return topic is None or (topic_id is not None and topic_id != topic.topic_id)
+
+
 def _unknown(request: OffsetCommitRequest, topics: TopicsByName) -> Refused:
     if topics is None:
         return {}
     refused: Refused = {}
+    by_id, ids = request.version >= _BY_ID_VERSION, dict(request.topic_ids)
     for partition, *_ in request.offsets:
         topic = topics.get(partition.topic)
-        if topic is None and request.version >= 10:
+        if by_id and _is_another(topic, ids.get(partition.topic)):
             refused[partition] = ErrorCode.UNKNOWN_TOPIC_ID
         elif topic is None or not 0 <= partition.partition < len(topic.leaders):
             refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -277,10 +288,6 @@ def _refusals(header: Header, request: OffsetCommitRequest, refused: Refused) ->
     )
 
 
-_BY_ID_VERSION = 10
-"""The first OffsetFetch version with topic ids."""
-
-
 def offset_fetch(view: Durable, request: OffsetFetchRequest, broker: Broker) -> OffsetFetchResponse:
     """Respond from one view of the log; the caller has validated the member.
 
@@ -292,20 +299,27 @@ def offset_fetch(view: Durable, request: OffsetFetchRequest, broker: Broker) -> 
         view = _NO_GROUPS
     if request.partitions is None:
         return OffsetFetchResponse(offsets=_all(view, group_id, broker, request.version))
+    ids = dict(request.topic_ids) if request.version >= _BY_ID_VERSION else None
     return OffsetFetchResponse(
         offsets=tuple(
-            _one(view, group_id, partition, broker, request.version)
-            for partition in request.partitions
+            _one(view, group_id, partition, broker, ids) for partition in request.partitions
         )
     )
 
 
 def _one(
-    view: Durable, group_id: str, partition: TopicPartition, broker: Broker, version: int
+    view: Durable,
+    group_id: str,
+    partition: TopicPartition,
+    broker: Broker,
+    ids: Mapping[str, str] | None,
 ) -> FetchedOffset:
-    by_id = version >= _BY_ID_VERSION and broker.topics is not None
-    if by_id and _id_of(partition.topic, broker) is None:
-        return FetchedOffset(partition, error=ErrorCode.UNKNOWN_TOPIC_ID)
+    """Return the offset of a partition; *ids*: of the topics in the request, None: it has names."""
+    topic, topics, by_id = partition.topic, broker.topics, False
+    if ids is not None and topics is not None:
+        by_id = True
+        if _is_another(topics.get(topic), ids.get(topic)):
+            return FetchedOffset(partition, error=ErrorCode.UNKNOWN_TOPIC_ID)
     value = view.offset(group_id, partition.topic, partition.partition)
     if value is None or (by_id and _of_another(value, partition.topic, broker)):
         return FetchedOffset(partition)

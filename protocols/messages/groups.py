@@ -305,6 +305,11 @@ def pairs_of(offsets: tuple[OffsetToCommit, ...]) -> tuple[tuple[TopicPartition,
     return tuple((entry.partition, entry.offset) for entry in offsets)
 
 
+TopicIds = tuple[tuple[str, str], ...]
+"""From version 10 on: topics and their ids in the client's metadata; a topic that is left out has the
+broker's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitRequest:
     """Commit the offsets of a group (API 8)."""
@@ -320,6 +325,7 @@ class OffsetCommitRequest:
     """In the order of the client's hash map."""
 
     version: int = 9
+    topic_ids: TopicIds = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,6 +347,7 @@ class OffsetFetchRequest:
     """Of a member of the consumer protocol; -1: the client is not such a member."""
 
     version: int = 9
+    topic_ids: TopicIds = ()
 
 
 class FetchedOffset(NamedTuple):

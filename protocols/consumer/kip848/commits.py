@@ -15,9 +15,9 @@ from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.committing import RETRIED, automatic_offsets
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import (
-    BY_TOPIC_ID,
     ask,
     mark_unknown,
+    naming,
     queue,
     queue_automatic_commit,
 )
@@ -144,13 +144,15 @@ def _expires(state: ClientState, consumer: Consumer, commit: Commit, now: int) -
 
 def _send(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> Step[ClientState]:
     generation = state.generation
+    version, ids = naming(state, (entry.partition for entry in commit.offsets))
     request = OffsetCommitRequest(
         group_id=consumer.group_id,
         generation_id=generation.id,
         member_id=generation.member_id,
         group_instance_id=consumer.settings.group_instance_id,
         offsets=commit.offsets,
-        version=BY_TOPIC_ID,
+        version=version,
+        topic_ids=ids,
     )
     sent = CommitSent(
         correlation_id=state.reads.next_correlation_id,

@@ -11,7 +11,7 @@ from functools import partial
 from assignors.types import TopicPartition
 from protocols.consumer import offset_fetcher, validation
 from protocols.consumer.calls import ExceptionName, Failed, exception_name
-from protocols.consumer.kip848.requests import BY_TOPIC_ID, ask, mark_unknown
+from protocols.consumer.kip848.requests import ask, mark_unknown, naming
 from protocols.consumer.kip848.state import Api, ClientState, Consumer, PendingOffsetFetch
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.positions import Phase
@@ -117,12 +117,14 @@ def _send_if_due(
     if now < fetch.retry_us:
         return Step(state)
     member = state.member.epoch > 0
+    version, ids = naming(state, fetch.partitions)
     request = OffsetFetchRequest(
         group_id=consumer.group_id,
         partitions=fetch.partitions,
         member_id=state.member_id if member else None,
         member_epoch=state.member.epoch if member else -1,
-        version=BY_TOPIC_ID,
+        version=version,
+        topic_ids=ids,
     )
     sent = fetch._replace(number=state.reads.next_correlation_id)
     return ask(_with_fetch(state, fetch, sent), consumer, Api.OFFSETS, request, now)

@@ -6,6 +6,8 @@ Source: ``NetworkClientDelegate``, ``CoordinatorRequestManager.markCoordinatorUn
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from assignors.types import TopicPartition
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848.state import Api, ClientState, Consumer, InFlight
@@ -22,10 +24,26 @@ from protocols.consumer.requests import send, take_number
 from protocols.facts import CommitKind, CoordinatorLost
 from protocols.machine import Report, SetTimer, Step, Unheard
 from protocols.messages import Message
+from protocols.messages.groups import TopicIds
 from protocols.values import replace
 
 BY_TOPIC_ID = 10
 """The version of OffsetCommit and OffsetFetch that members use: topics are named by id."""
+
+BY_NAME = 9
+"""The version that they use while their metadata lack the id of a topic."""
+
+
+def naming(state: ClientState, partitions: Iterable[TopicPartition]) -> tuple[int, TopicIds]:
+    """Return the version of OffsetCommit or OffsetFetch for these partitions, and their topics' ids.
+
+    Source: ``CommitRequestManager``, ``OffsetFetchRequestState.toUnsentRequest``.
+    """
+    topics = state.metadata.topics
+    names = dict.fromkeys(partition.topic for partition in partitions)
+    if not all(name in topics for name in names):
+        return BY_NAME, ()
+    return BY_TOPIC_ID, tuple([(name, topics[name].topic_id) for name in names])
 
 
 def ask(

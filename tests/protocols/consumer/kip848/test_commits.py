@@ -40,6 +40,17 @@ def test_commit_sync_has_the_members_epoch(driver):
     assert CommitResult(offsets({0: 9})) == driver.returned[-1]
 
 
+@pytest.mark.parametrize(("known", "named"), [(True, (10, (("t", "id-t"),))), (False, (9, ()))])
+def test_a_commit_has_the_ids_of_the_metadata_or_names(driver, known, named):
+    """Names if the metadata, received after the topic's deletion, lack an id."""
+    if not known:
+        driver.state.metadata.topics.pop("t")
+    driver.commit_sync({0: 9})
+    request = driver.one(OffsetCommitRequest)
+
+    assert named == (request.version, request.topic_ids)
+
+
 def test_commit_sync_of_everything_covers_all_positions(driver):
     """Without arguments a commit covers all that poll ever returned."""
     driver.hand({0: 5})

@@ -350,3 +350,15 @@ def test_resets_follow_the_committed_offsets():
     driver.fetched({2: 7})
 
     assert 1 == len(driver.pending(ListOffsetsRequest))
+
+
+def test_an_offset_fetch_has_the_ids_of_the_metadata():
+    """As a commit has; without an id of each topic it has names."""
+    driver = ClientDriver()
+    driver.joining()
+    driver.reconcile(2, 0)
+    driver.beaten()
+    driver.poll()
+    request = driver.one(OffsetFetchRequest)
+
+    assert (10, (("t", "id-t"),)) == (request.version, request.topic_ids)

@@ -226,3 +226,21 @@ def test_offsets_of_a_deleted_topic_go_at_once(it):
     it.topic_deleted("t")
 
     assert ["1x", "1x"] == it.types
+
+
+def test_a_topic_that_was_created_again_is_unknown_by_its_old_id(it):
+    """In commits and fetches; without an id in the request the name decides, in older versions as well."""
+    old = (("t", "AAAAAAAAAAAAAAAAAAAAVw"),)
+    wanted = (TopicPartition("t", 0),)
+
+    def fetched(**more: Any) -> ErrorCode:
+        request = OffsetFetchRequest(group_id=GROUP, partitions=wanted, **more)
+        (found,) = it.send(request).answer.offsets
+        return found.error
+
+    assert ErrorCode.UNKNOWN_TOPIC_ID == it.commit("A", 3, 0, version=10, topic_ids=old)
+    assert ErrorCode.NONE == it.commit("A", 3, 0, version=10, topic_ids=(("t", IDS["t"]),))
+    assert ErrorCode.NONE == it.commit("A", 3, 0, version=9)
+    assert ErrorCode.UNKNOWN_TOPIC_ID == fetched(version=10, topic_ids=old)
+    assert ErrorCode.NONE == fetched(version=10, topic_ids=(("t", IDS["t"]),))
+    assert ErrorCode.NONE == fetched(version=9)
