@@ -40,6 +40,13 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
+class Close:
+    """Close the connection to a node; what is sent next opens another (clients only)."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetTimer:
     """Wake the machine with ``name`` at ``deadline_us``; replaces an earlier deadline of it."""
 
@@ -90,7 +97,7 @@ class Report:
     fact: Fact
 
 
-Effect = Append | Send | SetTimer | CancelTimer | Call | Unheard | Return | Report
+Effect = Append | Send | Close | SetTimer | CancelTimer | Call | Unheard | Return | Report
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -18,6 +18,7 @@ from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics, end_offsets
+from emulator.world.connections import Connections
 from emulator.world.consumer.polling.fetch_in_flight import FetchInFlight, Reader
 from emulator.world.consumer.polling.fetches import Fetches
 from emulator.world.kernel import Rank
@@ -28,8 +29,6 @@ from protocols.machine import Send
 from protocols.messages import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
-    DeleteGroupsRequest,
-    Disconnected,
     Envelope,
     FetchRequest,
     FindCoordinatorRequest,
@@ -94,6 +93,7 @@ class Router:
         self._topics = topics
         self._offsets_topic = offsets_topic
         self._fetches = fetches
+        self.connections = Connections(run, brokers, offsets_topic)
         self._processes: dict[str, Reader] = {}
         """The processes that exist, by name."""
 
@@ -117,6 +117,11 @@ class Router:
     def disconnect(self, process: Reader) -> None:
         """Stop carrying messages to a process: it has ended."""
         self._processes.pop(process.name, None)
+        self.connections.forget(process)
+
+    def close(self, process: Reader, node: int) -> None:
+        """Close a connection on the side of a process."""
+        self.connections.close(process, broker_of(node))
 
     def is_connected(self, process: str) -> bool:
         """Return whether a process, by its name, exists."""
@@ -149,7 +154,8 @@ class Router:
         header = Header(
             process.name, effect.correlation_id, settings.client_id or process.blueprint.name
         )
-        self._carry(process, node, Envelope(header, message), kind)
+        joins = kind in _JOINS and process.blueprint.profile.joins_apart
+        self._carry(process, node, Envelope(header, message), kind, joins=joins)
         triggers = self._run.triggers
         if not triggers.idle:
             step = "commit sent" if kind == "OffsetCommit" else f"sent {kind}"
@@ -165,20 +171,24 @@ class Router:
     def forget(self, tool: Caller) -> None:
         """Stop carrying messages to a tool that has finished."""
         self._tools.pop(tool.name, None)
+        self.connections.forget(tool)
 
     def _send_fetch(self, process: Reader, broker: int, request: FetchRequest) -> None:
         if self._brokers.up(broker):
             self._fetches.send(process, broker, request)
         else:
-            self._refuse(process, broker)
+            self.connections.refuse(process, broker)
 
-    def _carry(self, process: Caller, node: int, envelope: Envelope, kind: str) -> None:
+    def _carry(
+        self, process: Caller, node: int, envelope: Envelope, kind: str, *, joins: bool = False
+    ) -> None:
+        """Carry a request to the broker of a node; *joins*: over a connection for joins."""
         run = self._run
         broker = broker_of(node)
         now = run.kernel.now
         here, there = process.party, broker_party(broker)
         if not self._brokers.up(broker):
-            self._refuse(process, node)
+            self.connections.refuse(process, node)
             return
         interference = self._chosen.interference(kind, "request", here.name, now)
         grouped = node != broker
@@ -191,7 +201,12 @@ class Router:
         arrival = run.wire.in_order(process.name, there.name, node, arrival)
         self._report(envelope, here, there, arrival)
 
-        arrive = partial(self._arrive, broker=broker, fetch=self._before(process, broker, envelope))
+        if grouped:
+            connection = self.connections.of(process, broker, joins=joins)
+            arrive = partial(self.connections.arrive, connection)
+        else:
+            fetch = self._before(process, broker, envelope)
+            arrive = partial(self._arrive, broker=broker, fetch=fetch)
         carried = Carried(envelope, arrive, is_request=True)
         run.kernel.at(arrival, Rank.AT_BROKER, process.index, carried).recurs = kind in _RECURRING
 
@@ -202,31 +217,12 @@ class Router:
             return None
         return self._fetches.before(reader, broker)
 
-    def _refuse(self, process: Caller, node: int) -> None:
-        """Refuse a connection to a dead broker: the attempt fails after a round trip."""
-        there = broker_party(broker_of(node))
-        now = self._run.kernel.now
-        self._break(process, node, now + 2 * self._run.wire.delay(process.party, there, now))
-
     def on_broker_died(self, broker: int) -> None:
-        """Break the connections of tools to a broker."""
+        """Drop the connections to a broker, and break those of tools."""
+        self.connections.break_all(broker)
         for tool in self._tools.values():
-            self.break_connection(tool, broker)
-            self.break_connection(tool, coordinator_node(broker))
-
-    def break_connection(self, process: Caller, node: int) -> None:
-        """Break a connection of a process to a dead broker, whose operating system closes it."""
-        there = broker_party(broker_of(node))
-        now = self._run.kernel.now
-        self._break(process, node, now + self._run.wire.delay(there, process.party, now))
-
-    def _break(self, process: Caller, node: int, when: int) -> None:
-        disconnect = Envelope(Header(process.name, -1), Disconnected(node))
-
-        def refused(_: Any) -> None:
-            process.receive(disconnect)
-
-        self._run.kernel.at(when, Rank.AT_CLIENT, process.index, refused)
+            self.connections.break_off(tool, broker)
+            self.connections.break_off(tool, coordinator_node(broker))
 
     def _lost(
         self, kind: str, sender: str, receiver: str, header: Header, fault: int | None
@@ -263,18 +259,14 @@ class Router:
         )
 
     def _arrive(self, envelope: Envelope, broker: int, fetch: FetchInFlight | None) -> None:
-        """Handle a request; *fetch*: its answer comes behind that of this one."""
+        """Handle a request that any broker answers; *fetch*: its answer comes behind that of this one."""
         brokers = self._brokers
         if not brokers.up(broker):
             return
         if brokers.hold(broker, lambda: self._arrive(envelope, broker, fetch)):
             return
         request: Any = envelope.body
-        give = self._answers.get(type(request))
-        if give is None:
-            self._offsets_topic.shard_of(_group_of(request)).handle(envelope, broker)
-            return
-        header = envelope.header
+        give, header = self._answers[type(request)], envelope.header
 
         def answer() -> None:
             self.answer(broker, header, give(request, broker))
@@ -285,15 +277,17 @@ class Router:
 
     def answer(self, broker: int, header: Header, message: Message) -> None:
         """Send a response to the sender of the request, if it still exists."""
-        run = self._run
+        if not self._brokers.up(broker):
+            return
+        if self._brokers.hold(broker, partial(self.answer, broker, header, message)):
+            return
+        self.connections.answered(header)
         process: Caller | None = self._processes.get(header.client) or self._tools.get(
             header.client
         )
-        if process is None or not self._brokers.up(broker):
+        if process is None:
             return
-        if not self._brokers.answers(broker):
-            self._brokers.hold(broker, lambda: self.answer(broker, header, message))
-            return
+        run = self._run
         now = run.kernel.now
         here, there = broker_party(broker), process.party
         envelope = Envelope(header, message)
@@ -368,16 +362,10 @@ class Router:
         self._chosen.add(chosen)
 
 
-def _group_of(request: Any) -> str:
-    """Return the group of a request to a coordinator; tools ask about one group at a time."""
-    group: str = (
-        request.group_ids[0] if isinstance(request, DeleteGroupsRequest) else request.group_id
-    )
-    return group
-
-
 _RECURRING = frozenset({"OffsetCommit", "Heartbeat"})
 """The messages that may be on their way where a period begins (:mod:`emulator.world.periods`)."""
+
+_JOINS = frozenset({"JoinGroup", "SyncGroup"})
 
 _BEHIND_FETCHES = (FindCoordinatorRequest, ListOffsetsRequest, OffsetsForLeaderEpochRequest)
 """Requests over the connection of the fetches. Metadata are left out: their refresh is arithmetic

@@ -80,8 +80,8 @@ class World:
             shard.discard(broker)
         self.coordinators.loaders.of(broker).clear()
         for process in self.consumers.disconnect(broker):
-            self.router.break_connection(process, broker)
+            self.router.connections.break_off(process, broker)
         for process in self.consumers.everyone():
-            self.router.break_connection(process, coordinator_node(broker))
+            self.router.connections.break_off(process, coordinator_node(broker))
         self.router.on_broker_died(broker)
         self.consumers.plan_again()

@@ -21,7 +21,7 @@ from protocols.consumer.lookup import (
     back_off_lookup,
 )
 from protocols.consumer.reader import Reader, Reads, reconnect_backoff_us
-from protocols.machine import Effect, Send, SetTimer, Step
+from protocols.machine import Close, Effect, Send, SetTimer, Step
 from protocols.messages import (
     Envelope,
     FetchedRecords,
@@ -147,8 +147,11 @@ def without_request(state: A, number: int) -> A:
 
 
 def fail_requests(state: A, broker: int, fail: Callable[[A, int], Step[A]]) -> Step[A]:
-    """Remove every request in flight to *broker*; *fail* handles each, by its number."""
-    step = Step(state)
+    """Remove every request in flight to *broker*; *fail* handles each, by its number.
+
+    Their connection is broken, or the client closes it here.
+    """
+    step = Step(state, (Close(coordinator_node(broker)),))
     for number in [n for n, flight in state.in_flight.items() if flight.broker == broker]:
         failed = fail(without_request(step.state, number), number)
         step = Step(failed.state, step.effects + failed.effects)

@@ -34,7 +34,7 @@ from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.requests import Renumbered
-from protocols.machine import Call, CancelTimer, Report, Return, Send, SetTimer, Unheard
+from protocols.machine import Call, CancelTimer, Close, Report, Return, Send, SetTimer, Unheard
 from protocols.messages import Envelope, FetchResponse
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ class Process:
         self.settle()
         self.progress.write_all(self.progress.owned)
         self.time.end(self.run.kernel.now)
-        self.alive = False
-        self._held = None
+        self.alive, self._held = False, None
         self.timers.close()
         self._effects.clear()
         self.application.abandon()
@@ -389,6 +388,7 @@ class Process:
 
 _CARRIED_OUT: Final[dict[type, Callable[[Process, Any], None]]] = {
     Send: Process._send,  # noqa: SLF001 (a table of this class's own methods)
+    Close: lambda process, close: process._context.router.close(process, close.node),  # noqa: SLF001
     SetTimer: Process._set_timer,  # noqa: SLF001
     CancelTimer: Process._cancel_timer,  # noqa: SLF001
     Call: Process._call,  # noqa: SLF001

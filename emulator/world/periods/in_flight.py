@@ -77,7 +77,9 @@ def relative(
     waiting = [header for host in hosts for header in host.coordinator.log.waiting()]
     back = {group: {tp: -at for tp, at in offsets.items()} for group, offsets in positions.items()}
     carried = _carried(world)
+    unread = world.router.connections.waiting()
     headers = [*waiting, *(message.envelope.header for _, message in carried), *_unread(world)]
+    headers += [envelope.header for envelope in unread]
     if {name_of(header.client, header.correlation_id) for header in headers} != open_names:
         return None
     as_next = partial(_as_next, numbers)
@@ -87,6 +89,7 @@ def relative(
             (when - now, message.is_request, moved_envelope(message.envelope, back, as_next))
             for when, message in carried
         ),
+        tuple([moved_envelope(envelope, back, as_next) for envelope in unread]),
     )
 
 
@@ -145,8 +148,13 @@ def move(world: World, later_us: int, records: Offsets, numbers: Mapping[str, Re
         later = numbers[header.client].open[header.correlation_id]
         return header._replace(correlation_id=later)
 
+    def later(client: str, number: int) -> int:
+        found = numbers.get(client)
+        return number if found is None else found.open.get(number, number)
+
     if not any(found.open for found in numbers.values()):
         return
+    world.router.connections.move(lambda each: moved_envelope(each, records, renumbered), later)
     for _, message in _carried(world):
         message.envelope = moved_envelope(message.envelope, records, renumbered)
     for shard in world.offsets_topic:

@@ -201,6 +201,10 @@ class ClientProfile:
     """Whether fetches have connections of their own; else a broker answers a fetch in flight before a later
     lookup of the coordinator or of offsets."""
 
+    joins_apart: bool = False
+    """Whether JoinGroup and SyncGroup have a connection of their own; else a broker answers them before a
+    later heartbeat, commit or LeaveGroup."""
+
     unclosed: frozenset[ErrorCode] = frozenset()
     """Fatal errors after which ``close()`` only returns them: no commit, no call, no LeaveGroup."""
 

@@ -49,6 +49,7 @@ FRANZ_GO = ClientProfile(
     first_heartbeat=FirstHeartbeat.SYNCED,
     first_heartbeat_ms=500,
     fetches_apart=True,
+    joins_apart=True,
     calls_unchanged=True,
     reads={"PollFetches": Amount.ALL, "PollRecords": Amount.GIVEN},
     stores="MarkCommitRecords()",

@@ -17,7 +17,7 @@ from protocols.consumer.requests import (
     timed_out_brokers,
     without_request,
 )
-from protocols.machine import Send, SetTimer, Step
+from protocols.machine import Close, Send, SetTimer, Step
 from protocols.messages import HeartbeatRequest, coordinator_node
 
 REQUEST = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
@@ -96,7 +96,7 @@ def test_brokers_that_are_late_are_named_once():
 
 
 def test_requests_to_a_lost_broker_fail_in_order():
-    """Each request is settled before the next one; those to other brokers stay."""
+    """Their connection is closed; each is settled before the next one; those to other brokers stay."""
     state = sent(Flight(2, 30), Flight(1, 20), Flight(2, 10)).state
     seen = []
 
@@ -107,7 +107,8 @@ def test_requests_to_a_lost_broker_fail_in_order():
     step = fail_requests(state, 2, fail)
 
     assert [(0, False), (2, False)] == seen
-    assert (SetTimer("retry 0", 5), SetTimer("retry 2", 5)) == step.effects
+    closed = Close(coordinator_node(2))
+    assert (closed, SetTimer("retry 0", 5), SetTimer("retry 2", 5)) == step.effects
     assert {1: Flight(1, 20)} == step.state.in_flight
 
 

@@ -136,13 +136,15 @@ def test_a_request_to_a_dead_broker_fails_after_a_round_trip():
 
 
 def test_a_paused_coordinator_answers_when_it_runs_again():
-    """Requests meanwhile waited in its socket."""
+    """Requests meanwhile waited in its socket: it reads each when it has answered the one before."""
     seen = paused("coordinator of g", "3s", settings='"auto.commit.interval.ms" = "2s"')
     waited = [event for event in seen.all(CommitSent) if 10 * SECOND < event.at_us < 13 * SECOND]
     accepted = {event.what.commit: event.at_us for event in seen.all(CommitAccepted)}
 
     assert waited
-    assert {13 * SECOND} == {accepted[event.what.commit] for event in waited}
+    times = sorted(accepted[event.what.commit] for event in waited)
+    assert [13 * SECOND] * 3 == times[:3]
+    assert 13 * SECOND < times[3] <= times[-1] < 13 * SECOND + 5_000
     assert [] == seen.all(CoordinatorMoved)
 
 
