@@ -1,25 +1,26 @@
 """Connections to coordinators: a broker handles one request of a connection at a time.
 
-It reads the next request when it has answered the one before (``SocketServer``: the channel is muted).
-So a request waits while a JoinGroup or SyncGroup sent before it is parked, or while a commit sent before
-it is replicated.
-
-Requests that other brokers answer, too, wait for fetches only
-(:mod:`emulator.world.consumer.polling.fetches`): the others are answered at once.
+It reads the next request when it has answered the one before (``SocketServer`` mutes the channel). So a
+request waits while a JoinGroup or SyncGroup sent before it is parked, or while a commit sent before it
+is replicated. Requests that any broker answers wait for fetches alone
+(:meth:`~emulator.world.consumer.polling.fetches.Fetches.answer_behind`).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from emulator.world.cluster.brokers import Brokers
-from emulator.world.cluster.shards import OffsetsTopic
-from emulator.world.kernel import Rank
-from emulator.world.network import Caller, broker_party
-from emulator.world.run import Run
-from protocols.messages import DeleteGroupsRequest, Disconnected, Envelope, Header, broker_of
+from emulator.world.kernel import Kernel, Rank
+from emulator.world.network import Caller, Wire, broker_party
+from protocols.messages import Disconnected, Envelope, Header, broker_of
+
+JOINS = frozenset({"JoinGroup", "SyncGroup"})
+"""The requests that some clients send over a connection of their own."""
 
 
 class Connection:
@@ -38,7 +39,7 @@ class Connection:
         self.is_closed = False
         """Whether the process has closed it, or has ended."""
 
-        self.waiting: tuple[Envelope, ...] = ()
+        self.waiting = deque[Envelope]()
         """The requests that the broker has not read."""
 
     def close(self) -> None:
@@ -48,21 +49,28 @@ class Connection:
         when it sends the next response.
         """
         self.is_closed = True
-        self.waiting = self.waiting[:1]
+        self.waiting = deque(islice(self.waiting, 1))
 
     def keep(self, envelope: Envelope) -> None:
         """Keep a request until those before it are answered."""
         if not (self.is_closed and self.waiting):
-            self.waiting += (envelope,)
+            self.waiting.append(envelope)
 
 
 class Connections:
     """All connections to coordinators."""
 
-    def __init__(self, run: Run, brokers: Brokers, offsets_topic: OffsetsTopic) -> None:
-        self._kernel, self._wire = run.kernel, run.wire
+    def __init__(
+        self,
+        kernel: Kernel,
+        wire: Wire,
+        brokers: Brokers,
+        handle: Callable[[Envelope, Connection], None],
+    ) -> None:
+        """Begin without any; *handle* makes the broker of a connection handle a request."""
+        self._kernel, self._wire = kernel, wire
         self._brokers = brokers
-        self._offsets_topic = offsets_topic
+        self._handle = handle
         self._open: dict[tuple[str, int, bool], Connection] = {}
         self._unanswered: dict[tuple[str, int], Connection] = {}
         """By process and correlation id: the connections of the requests that the brokers handle."""
@@ -77,23 +85,10 @@ class Connections:
 
     # -- requests and their answers ----------------------------------------------------------------
 
-    def arrive(self, connection: Connection, envelope: Envelope) -> None:
-        """Handle a request that has reached the broker, or keep it behind those that came before it."""
-        brokers, broker = self._brokers, connection.broker
-        if not brokers.up(broker):
-            return
-        if brokers.hold(broker, partial(self.arrive, connection, envelope)):
-            return
-        if connection.is_busy:
-            connection.keep(envelope)
-        else:
-            self._handle(connection, envelope)
-
-    def _handle(self, connection: Connection, envelope: Envelope) -> None:
+    def begin(self, connection: Connection, header: Header) -> None:
+        """Note that the broker handles a request of a connection: later ones wait."""
         connection.is_busy = True
-        header, request = envelope
         self._unanswered[header.client, header.correlation_id] = connection
-        self._offsets_topic.shard_of(_group_of(request)).handle(envelope, connection.broker)
 
     def answered(self, header: Header) -> None:
         """Read the next request of a connection: the broker sends the response to the one before."""
@@ -111,14 +106,13 @@ class Connections:
             return  # its broker has died
         if self._brokers.hold(connection.broker, partial(self._read, connection)):
             return
-        first, *others = connection.waiting
-        connection.waiting = tuple(others)
-        self._handle(connection, first)
+        self._handle(connection.waiting.popleft(), connection)
 
     # -- the end of connections ----------------------------------------------------------------------
 
-    def close(self, process: Caller, broker: int) -> None:
-        """Close the connections of a process to a broker; its next request goes over a new one."""
+    def close(self, process: Caller, node: int) -> None:
+        """Close the connections of a process to a coordinator; its next request goes over a new one."""
+        broker = broker_of(node)
         for joins in (False, True):
             connection = self._open.pop((process.name, broker, joins), None)
             if connection is not None:
@@ -133,7 +127,7 @@ class Connections:
         """Drop the connections to a broker that died, with all that it has not read."""
         for connection in (*self._open.values(), *self._unanswered.values()):
             if connection.broker == broker:
-                connection.waiting = ()
+                connection.waiting.clear()
         self._open = _without(self._open, broker)
         self._unanswered = _without(self._unanswered, broker)
 
@@ -165,7 +159,7 @@ class Connections:
     def move(self, moved: Callable[[Envelope], Envelope], later: Callable[[str, int], int]) -> None:
         """Move what waits by whole periods; *later*: the later number of a request of a process."""
         for connection in self._unanswered.values():
-            connection.waiting = tuple(map(moved, connection.waiting))
+            connection.waiting = deque(map(moved, connection.waiting))
         self._unanswered = {
             (client, later(client, number)): connection
             for (client, number), connection in self._unanswered.items()
@@ -174,11 +168,3 @@ class Connections:
 
 def _without(connections: dict[Any, Connection], broker: int) -> dict[Any, Connection]:
     return {key: each for key, each in connections.items() if each.broker != broker}
-
-
-def _group_of(request: Any) -> str:
-    """Return the group of a request to a coordinator; tools ask about one group at a time."""
-    group: str = (
-        request.group_ids[0] if isinstance(request, DeleteGroupsRequest) else request.group_id
-    )
-    return group

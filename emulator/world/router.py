@@ -18,7 +18,7 @@ from emulator.world.cluster.controller import Controller
 from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics, end_offsets
-from emulator.world.connections import Connections
+from emulator.world.connections import JOINS, Connection, Connections
 from emulator.world.consumer.polling.fetch_in_flight import FetchInFlight, Reader
 from emulator.world.consumer.polling.fetches import Fetches
 from emulator.world.kernel import Rank
@@ -93,7 +93,7 @@ class Router:
         self._topics = topics
         self._offsets_topic = offsets_topic
         self._fetches = fetches
-        self.connections = Connections(run, brokers, offsets_topic)
+        self.connections = Connections(run.kernel, run.wire, brokers, self._handle)
         self._processes: dict[str, Reader] = {}
         """The processes that exist, by name."""
 
@@ -118,10 +118,6 @@ class Router:
         """Stop carrying messages to a process: it has ended."""
         self._processes.pop(process.name, None)
         self.connections.forget(process)
-
-    def close(self, process: Reader, node: int) -> None:
-        """Close a connection on the side of a process."""
-        self.connections.close(process, broker_of(node))
 
     def is_connected(self, process: str) -> bool:
         """Return whether a process, by its name, exists."""
@@ -154,7 +150,7 @@ class Router:
         header = Header(
             process.name, effect.correlation_id, settings.client_id or process.blueprint.name
         )
-        joins = kind in _JOINS and process.blueprint.profile.joins_apart
+        joins = kind in JOINS and process.blueprint.profile.joins_apart
         self._carry(process, node, Envelope(header, message), kind, joins=joins)
         triggers = self._run.triggers
         if not triggers.idle:
@@ -203,7 +199,7 @@ class Router:
 
         if grouped:
             connection = self.connections.of(process, broker, joins=joins)
-            arrive = partial(self.connections.arrive, connection)
+            arrive = partial(self._arrive_at_coordinator, connection=connection)
         else:
             fetch = self._before(process, broker, envelope)
             arrive = partial(self._arrive, broker=broker, fetch=fetch)
@@ -272,6 +268,23 @@ class Router:
             self.answer(broker, header, give(request, broker))
 
         self._fetches.answer_behind(fetch, answer)
+
+    def _arrive_at_coordinator(self, envelope: Envelope, connection: Connection) -> None:
+        """Handle a group request, or keep it behind those of its connection that are not answered."""
+        broker, again = (
+            connection.broker,
+            partial(self._arrive_at_coordinator, envelope, connection),
+        )
+        if not self._brokers.up(broker) or self._brokers.hold(broker, again):
+            return
+        if connection.is_busy:
+            connection.keep(envelope)
+        else:
+            self._handle(envelope, connection)
+
+    def _handle(self, envelope: Envelope, connection: Connection) -> None:
+        self.connections.begin(connection, envelope.header)
+        self._offsets_topic.handle(envelope, connection.broker)
 
     # -- responses -------------------------------------------------------------------------------
 
@@ -364,8 +377,6 @@ class Router:
 
 _RECURRING = frozenset({"OffsetCommit", "Heartbeat"})
 """The messages that may be on their way where a period begins (:mod:`emulator.world.periods`)."""
-
-_JOINS = frozenset({"JoinGroup", "SyncGroup"})
 
 _BEHIND_FETCHES = (FindCoordinatorRequest, ListOffsetsRequest, OffsetsForLeaderEpochRequest)
 """Requests over the connection of the fetches. Metadata are left out: their refresh is arithmetic

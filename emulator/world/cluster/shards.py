@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import Any
 
 from assignors.types import TopicPartition
 from emulator.events import LogTruncated
@@ -18,7 +19,7 @@ from emulator.world.draws import base64_id, sampler, stream_key, text_id
 from protocols.coordinator.dispatch import reject_not_coordinator
 from protocols.facts import CommitRefused, Fact, OffsetsDropped
 from protocols.machine import Report, Send
-from protocols.messages import Envelope
+from protocols.messages import DeleteGroupsRequest, Envelope
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -284,3 +285,15 @@ class OffsetsTopic:
     def shard_of(self, group: str) -> Shard:
         """Return the offsets partition of a group."""
         return self._by_group[group]
+
+    def handle(self, envelope: Envelope, broker: int) -> None:
+        """Handle a group request that has reached ``broker``."""
+        self.shard_of(_group_of(envelope.body)).handle(envelope, broker)
+
+
+def _group_of(request: Any) -> str:
+    """Return the group of a request to a coordinator; tools ask about one group at a time."""
+    group: str = (
+        request.group_ids[0] if isinstance(request, DeleteGroupsRequest) else request.group_id
+    )
+    return group

@@ -388,7 +388,7 @@ class Process:
 
 _CARRIED_OUT: Final[dict[type, Callable[[Process, Any], None]]] = {
     Send: Process._send,  # noqa: SLF001 (a table of this class's own methods)
-    Close: lambda process, close: process._context.router.close(process, close.node),  # noqa: SLF001
+    Close: lambda process, close: process._context.router.connections.close(process, close.node),  # noqa: SLF001
     SetTimer: Process._set_timer,  # noqa: SLF001
     CancelTimer: Process._cancel_timer,  # noqa: SLF001
     Call: Process._call,  # noqa: SLF001

@@ -6,6 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from emulator.scenario.estimates.periods import period_of, short_period_of
+from emulator.world.connections import Connections
 from emulator.world.periods import shorts
 
 from ...modes.both_ways import hold_both_ways, is_noticed, noticing_run, play_whole, scenario_from
@@ -183,3 +184,27 @@ def test_every_fault_planted_in_short_periods_is_noticed():
         run.hold()
 
     assert [] == [fault.name for fault in PLANTED if not is_noticed(fault, runs[fault.noticed_in])]
+
+
+def test_requests_that_no_broker_has_read_move_with_a_period():
+    """Each heartbeat is sent behind a commit that is being replicated."""
+    found = []
+    waiting = Connections.waiting
+
+    def noting(self):
+        found.append(waiting(self))
+        return found[-1]
+
+    group = {"id": "g", "topics": ["t"], "members": 3, "work": "10ms", "commit": {"call": "async"}}
+    often = {"heartbeat.interval.ms": 300, "session.timeout.ms": 6_000}
+    document = {
+        "title": "commits that are replicated most of the time",
+        "run_for": "2min",
+        "cluster": {"replication": "40ms"},
+        "topic": [{"name": "t", "partitions": 6, "rate": "10/s"}],
+        "group": [{**group, "settings": {"auto.offset.reset": "earliest", **often}}],
+    }
+    with patch.object(Connections, "waiting", noting):
+        assert 0 < hold_both_ways(document)
+
+    assert any(found)
