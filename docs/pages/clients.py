@@ -141,6 +141,14 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         "a lookup waits for the fetch in flight to the same broker",
         lambda p: _yes(on=not p.fetches_apart),
     ),
+    (
+        "a commit refused for its member or generation ends the membership",
+        lambda p: _yes(on=p.commits_cost_membership),
+    ),
+    (
+        "heartbeats and commits wait for the JoinGroup or SyncGroup before them",
+        lambda p: _yes(on=not p.joins_apart),
+    ),
     ("when its own session expires, the client", lambda p: p.session_end.value),
     ("first heartbeat of a generation", _first_heartbeat),
     (

@@ -142,10 +142,10 @@ class FetchBuffer:
 
         *as_arrived*: in order of arrival, not in that of the Java client.
 
-        The completed fetch at the front is drained before the next one; a fetch whose last record
-        is returned exactly at the limit counts as buffered until the next call
-        (``FetchCollector.collectFetch``), except of a client that frees it at once. Within one call the partitions are in the order of the
-        Java HashMap that ``ConsumerRecords`` is built from.
+        The completed fetch at the front is drained before the next one. One whose last record is
+        returned exactly at the limit counts as buffered until the next call, unless the client frees
+        it at once (``FetchCollector.collectFetch``). Within one call the partitions are in the order
+        of the Java HashMap that ``ConsumerRecords`` is built from.
         """
         if self.revoking or not self._buffer:
             return ()

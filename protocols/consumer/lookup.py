@@ -108,7 +108,7 @@ def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int)
 
 def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:
     """Retry the lookup after the back-off."""
-    retry = now + backoff_us(reader, "lookup", unknown.pauses, now)
+    retry = now + max(MS, backoff_us(reader, "lookup", unknown.pauses, now))
     failed = Unknown(unknown.attempt + 1, retry_us=retry, pauses=unknown.pauses + 1)
     return Step(failed, (SetTimer(LOOKUP, retry),))
 

@@ -225,9 +225,9 @@ class Group(Part):
     """Timeout of one poll."""
 
     has_listener: bool = True
-    """Whether the members have a rebalance listener (``subscribe(topics, listener)``). The background
-    thread of the consumer protocol does not wait for a poll to make its calls then: a member that was
-    removed drops its partitions and joins again beside the work of the application."""
+    """``false``: the members have no rebalance listener (``subscribe(topics)``). The background thread of
+    the consumer protocol then waits for no poll: a member that was removed drops its partitions and joins
+    again beside the work of the application."""
 
     listener: Distribution = always(0)
     """Duration of a call of the rebalance listener, without its commits."""

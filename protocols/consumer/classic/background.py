@@ -51,6 +51,11 @@ POLL: Final = "poll"
 
 _STEADY: Final = (Membership.STABLE, Membership.USER_ASSIGNED)
 
+_WAKES: Final = frozenset(
+    {POLL, membership.RETRY, NEXT_JOIN, committing.AUTO_COMMIT, record_queue.FETCH}
+)
+"""The timers whose only effect is that the client looks what it can do."""
+
 
 class BackgroundClient:
     """The client side of the classic protocol for one consumer, with a thread of its own."""
@@ -167,7 +172,7 @@ class BackgroundClient:
 
     def wake(self, timer: str, now: int) -> Step[ClientState]:
         """Handle the end of a timer."""
-        if timer in (POLL, membership.RETRY, NEXT_JOIN, committing.AUTO_COMMIT):
+        if timer in _WAKES:
             return self._took(Step(self.state), now)
         if not thread.is_awaited(self.state, timer, now):
             return Step(self.state, self._become(thread.rearmed(self.state, timer)))
@@ -304,7 +309,7 @@ class BackgroundClient:
         return self._fetch(now) + effects
 
     def _fetch(self, now: int) -> tuple[Effect, ...]:
-        return record_queue.fill(self.consumer.fetcher, membership.RETRY, now)
+        return record_queue.fill(self.consumer.fetcher, now)
 
     def _end_poll(self, now: int) -> tuple[Effect, ...]:
         """Return what the application's poll returns or throws; it waits on if that is nothing."""

@@ -227,6 +227,8 @@ def _side_effects(
         )
     if error is ErrorCode.FENCED_INSTANCE_ID:
         return Step(_fenced(state, flight))
+    if not consumer.profile.commits_cost_membership:
+        return Step(state)
     if _moved_on(state, flight) or flight.generation.lost:
         return Step(state)
     if error in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):

@@ -63,7 +63,8 @@ class Client(ApplicationThread):
     def commit_async(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit without waiting; None commits all records returned by poll."""
         wanted = committing.given_offsets(self.consumer, offsets)
-        return self._call(application.commit_async(self.state, self.consumer, wanted, now), now)
+        state = begin_call(self.state)
+        return self._call(application.commit_async(state, self.consumer, wanted, now), now)
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT

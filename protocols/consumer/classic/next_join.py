@@ -105,7 +105,7 @@ def held_until_us(state: ClientState, consumer: Consumer, now: int) -> int:
         return state.join_us
     again = state.joined_with is not None and not consumer.profile.joins_unpolled
     if again and now >= poll_deadline_us(consumer):
-        return now + consumer.settings.retry_backoff_ms * MS
+        return now + max(1, consumer.settings.retry_backoff_ms) * MS
     return now
 
 

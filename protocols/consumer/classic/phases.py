@@ -31,7 +31,8 @@ class PrepareCommitting:
 
     gone: frozenset[TopicPartition] = frozenset()  # of the listener call before the commit
     retry_us: int | None = None
-    """When to send it again at the latest; None: poll has not waited since it failed."""
+    """When to send it again: at the latest for a client whose poll waits once in between (Java),
+    not before for librdkafka; None: it has not waited since it failed."""
 
 
 @dataclass(frozen=True, slots=True)

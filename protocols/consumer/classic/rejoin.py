@@ -201,10 +201,10 @@ def _before_joining(
 def call_before_joining(state: ClientState, consumer: Consumer) -> Call | None:
     """Return the listener call of onJoinPrepare; None: the member joins without one."""
     owned, profile = tuple(sorted(state.assignment)), consumer.profile
-    if state.generation.lost:
-        if owned:
-            return Call("revoked" if profile.commits_removed else "lost", owned)
-        return Call("revoked", ()) if profile.calls_without_partitions is Joins.ALL else None
+    if state.generation.lost and owned:
+        return Call("revoked" if profile.commits_removed else "lost", owned)
+    if state.generation.lost and profile.calls_without_partitions is not Joins.ALL:
+        return None
     if consumer.protocol is RebalanceProtocol.EAGER:
         return Call("revoked", owned)
     gone = tuple(tp for tp in owned if tp.topic not in state.subscribed)

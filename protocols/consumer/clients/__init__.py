@@ -97,13 +97,17 @@ class ClientProfile:
     """Whether a commit that is answered REBALANCE_IN_PROGRESS makes the member join again, as a heartbeat
     with that answer does."""
 
+    commits_cost_membership: bool = True
+    """Whether a commit that is refused for its member or generation ends the membership, as a heartbeat
+    does."""
+
     commits_in_turn: bool = False
     """Whether a commit waits for the response to the one before it; so does the join of a member with
     automatic commits, whose first step is a commit."""
 
     commits_removed: bool = False
-    """Whether a member that was removed commits before it joins again, as no member: only an empty group
-    accepts that. Its listener gets a call for revoked partitions, as it has none for lost ones."""
+    """Whether a member that was removed commits before it joins again, without member id and
+    generation: only an empty group accepts that. Its listener gets a call for revoked partitions, as it has none for lost ones."""
 
     commits_unassigned: bool = True
     """Whether the application can commit partitions that it does not own."""
@@ -150,7 +154,7 @@ class ClientProfile:
 
     session_end: SessionEnd = SessionEnd.LOOK_UP
     session_rests_in_calls: bool = False
-    """Whether the client's copy of its session is only looked at in a member without a rebalance."""
+    """Whether the client ignores its copy of the session during a rebalance."""
 
     limits_poll_interval: bool = True
     polls_check: PollsCheck = PollsCheck.TURNS

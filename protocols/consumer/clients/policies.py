@@ -128,7 +128,7 @@ class Asks(enum.Enum):
 
     CONNECTED_FIRST = "a connected one, if possible without a request in flight"
     IDLE_FIRST = "one without a request in flight, if possible connected"
-    CONNECTED = "a connected one"
+    CONNECTED = "a connected one, if there is one"
     ANY = "any"
 
 

@@ -45,9 +45,6 @@ from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
 from protocols.values import replace
 
-FETCH: Final = "fetch"
-"""Timer: a broker may be fetched from again."""
-
 _TIMERS: Final = background.TIMERS | commits.TIMERS | closing.TIMERS
 
 _ALWAYS: Final = Slot(0, 0, Progress.TAKEN)
@@ -155,7 +152,7 @@ class BackgroundClient:
         """Handle the end of a timer."""
         if timer == BACKGROUND:
             return self._took(self._take_events(now), now)
-        if timer in (POLL, AUTO_COMMIT, FETCH):
+        if timer in (POLL, AUTO_COMMIT, record_queue.FETCH):
             return self._took(Step(self.state), now)
         return self._took(_TIMERS[timer](self.state, self.consumer, now), now)
 
@@ -220,7 +217,7 @@ class BackgroundClient:
         return commits.send_due_commits(state, self.consumer, now).also(timer)
 
     def _fetch(self, now: int) -> Effects:
-        return record_queue.fill(self.consumer.fetcher, FETCH, now)
+        return record_queue.fill(self.consumer.fetcher, now)
 
     # -- records -------------------------------------------------------------------------------
 
