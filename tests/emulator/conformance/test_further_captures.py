@@ -17,9 +17,8 @@ LEDGER = ("duplicates", "lost")
 OUTSIDE = {
     "close-consumer": (1,),
     "close-midbatch-classic": (2,),
-    "coordinator-kill-consumer": (1, 2),
+    "coordinator-kill-consumer": (1, 2, 3),
     "coordinator-pause-consumer": (2,),
-    "crash-classic": (1,),
     "crash-kafka-python": (1, 2),
     "crash-librdkafka": (1, 2, 3),
     "migration": (1, 2, 3),
