@@ -22,7 +22,6 @@ from protocols.consumer.clients import (
     LeaderMetadata,
     PollsCheck,
     Runs,
-    Unanswered,
 )
 
 KAFKA_PYTHON = ClientProfile(
@@ -43,7 +42,6 @@ KAFKA_PYTHON = ClientProfile(
     heartbeats_wait_for=frozenset({Busy.LISTENER}),
     throws_fenced=False,
     polls_check=PollsCheck.HEARTBEATS,
-    unanswered_heartbeat=Unanswered.WAITS,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

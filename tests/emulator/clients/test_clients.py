@@ -10,6 +10,7 @@ from emulator.events import (
 )
 from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
+from protocols.consumer.clients import CLIENTS
 
 SCENARIO = """
 title = "a member crashes with work in hand"
@@ -298,3 +299,20 @@ def test_a_commit_in_a_rebalance_is_sent_by_aiokafka():
 
     assert ("client", "REBALANCE_IN_PROGRESS") not in found
     assert ("coordinator", "ILLEGAL_GENERATION") in found
+
+
+CUT = """
+title = "a member without a network"
+run_for = "60s"
+topic = [{{ name = "t", partitions = 2, rate = "5/s" }}]
+group = [{{ id = "g", topics = ["t"], client = "{client}", members = 2 }}]
+fault = [{{ cut = ["g-1", "brokers"], at = "23s", for = "30s" }}]
+"""
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_hears_nothing_waits(client):
+    """Whatever it sends again and again, it lets time pass in between."""
+    run = emulator.run(emulator.loads(CUT.format(client=client)), keep_events=False)
+
+    assert run.ledger.lost == 0
