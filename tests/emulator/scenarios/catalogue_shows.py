@@ -164,7 +164,7 @@ SHOWS = {
     "kip848-pattern-by-broker": {Cause.RESET_TO_LATEST},
     "kip848-poll-timer": {Cause.TWO_OWNERS},
     "kip848-poll-without-event": {Cause.REFUSED},
-    "kip848-revoke-listener-throws": {Cause.REFUSED},
+    "kip848-revoke-listener-throws": {Cause.REFUSED, Cause.TWO_OWNERS},
     "kip848-session-by-broker": {Cause.CRASHED},
     "kip848-slow-handover": {Cause.TWO_OWNERS, Cause.KEPT_REWOUND},
     "kip848-static-crash": {Cause.CRASHED},
