@@ -26,7 +26,7 @@ PLANTED = (
     Planted(f"{ITS}.played", "max(clock.polled_us, self._ran_us)", "self._ran_us", 1),
     Planted(f"{EXCHANGES}:_is_poll", " and effect.name == POLL", "", 1),
     Planted(f"{CLIENT}.lent", "self._poll_until = None", "pass", 3),
-    Planted(f"{CLIENT}.lent", "not self._settled or ", "", 11),
+    Planted(f"{CLIENT}.lent", "not self._settled or ", "", 22),
     Planted(
         "emulator.world.periods.upkeep:Upkeep._find_requests",
         " or habit.meets(handled_us)",

@@ -153,7 +153,7 @@ def test_repeats_that_were_avoided_are_among_the_figures():
     said = screen("coordinator-commit-times-out")
 
     assert (
-        "avoided 402 records not reprocessed: a commit took effect although its sender got no answer"
+        "avoided 405 records not reprocessed: a commit took effect although its sender got no answer"
         in said
     )
 

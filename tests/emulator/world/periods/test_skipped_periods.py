@@ -245,7 +245,7 @@ def test_a_disturbed_run_whose_periods_are_skipped_leaves_the_same(seed):
 def test_many_disturbed_runs_whose_periods_are_skipped_leave_the_same():
     """The same for more worlds, of which at least half have periods that are skipped."""
     skipped = [
-        hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in range(901, 931)
+        hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in range(901, 916)
     ]
 
     assert len(skipped) <= 2 * sum(map(bool, skipped))
