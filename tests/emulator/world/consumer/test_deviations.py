@@ -113,12 +113,12 @@ def test_the_advice_removes_what_the_deviation_costs(name, change, metric):
 @pytest.mark.parametrize(
     ("name", "metric", "before", "after"),
     [
-        ("n2-lost-sync-kept", "downtime_max_s", 105, 60),
+        ("n2-lost-sync-kept", "downtime_max_s", 305, 60),
         ("n3-new-members-kept", "rebalances", 2, 1),
     ],
 )
 def test_newer_brokers_wait_for_no_lost_sync_and_keep_no_ghosts(name, metric, before, after):
-    """60 s is the rebalance timeout; before it begins, sessions of other members end (45 s)."""
+    """305 s is the client's request timeout, 60 s the rebalance timeout."""
     advice = emulator.advise(name, seeds=1)
     trial = next(each for each in advice.trials if each.proposal.id == "newer-brokers")
 
