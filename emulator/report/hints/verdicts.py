@@ -167,7 +167,7 @@ def _long_downtime(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) 
     rebalance_s = verdict.numbers.get("rebalance_s", 0)
     if rebalance_s < verdict.numbers["longest_s"] / 2 or verdict.numbers.get("session_expired"):
         return
-    if group.joins_s > rebalance_s / 2 and can_become_static(group):
+    if group.joins_s > rebalance_s / 3 and can_become_static(group):
         yield Given(
             "static-membership",
             f"Each rebalance takes {duration(group.joins_s)}, as the coordinator handles the JoinGroup "
