@@ -302,7 +302,7 @@ PLANTED = (
         "protocols.consumer.classic.calm:moved_state",
         "beat.session_us + later_us",
         "beat.session_us",
-        "a segment that is full",
+        "full segments",
     ),
     Planted(
         "protocols.consumer.classic.calm:moved_state",
@@ -320,7 +320,7 @@ PLANTED = (
         "protocols.coordinator.durability:Durability.skip",
         "self.view = durable =",
         "durable =",
-        156,
+        "samples while a commit waits for the log",
     ),
     Planted(
         f"{PERIODS}.state:_relative", "process.fetches.relative(process, positions, now)", "1", 1013

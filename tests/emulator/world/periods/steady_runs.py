@@ -23,7 +23,7 @@ def steady(**changes: object) -> dict:
         "cluster": cluster,
     }
     for key, value in changes.items():
-        if key in ("run_for", "network", "fault"):
+        if key in ("run_for", "network", "fault", "lag_every"):
             whole[key] = value
         elif key in ("rate", "partitions"):
             topic[key] = value
@@ -121,6 +121,12 @@ def never_at_rest(**changes: object) -> dict:
     far = {"members": 4, "partitions": 8, "network": {"latency": "15ms"}, "commit": "sync"}
     far["run_for"] = "12350ms"
     return steady(**{**far, **changes})
+
+
+def sampled_often() -> dict:
+    """Return a member whose lag is sampled several times before the log has its commit."""
+    near = {"members": 1, "network": {"latency": "1ms"}}
+    return never_at_rest(replication="250ms", lag_every="100ms", **near)
 
 
 def with_threads(**changes: object) -> dict:

@@ -20,7 +20,7 @@ from ...modes.both_ways import (
     play_whole,
     scenario_from,
 )
-from . import planted_faults, planted_request_faults
+from . import planted_faults, planted_request_faults, steady_runs
 from .periodic_worlds import how_played, periodic_world
 from .steady_runs import behind, ended_early, never_at_rest, slow, steady, with_threads, with_upkeep
 
@@ -85,15 +85,13 @@ LEFT = {
         never_at_rest(replication="30ms", network={"latency": "1ms"}),
         {"check": True},
     ),
+    "samples while a commit waits for the log": (steady_runs.sampled_often(), {"check": True}),
     "heartbeats in flight": (never_at_rest(commit="auto", network={"latency": "60ms"}), {}),
     "a compaction between two skipped periods": (
         steady(run_for="16s", **{"log.cleaner.backoff.ms": 2_000}),
         {"segment_bytes": 3_000},
     ),
-    "a segment that is full": (
-        steady(rate="5/s", commit="sync", run_for="8s"),
-        {"segment_bytes": 20_000},
-    ),
+    "full segments": (steady(rate="5/s", commit="sync", run_for="8s"), {"segment_bytes": 20_000}),
     "a segment that is old": (steady(**{"log.roll.ms": 5_000}), {}),
     "the bytes of the offsets log": (steady(), {"files": True}),
     "the bytes of segments": (
