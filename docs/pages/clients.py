@@ -108,7 +108,7 @@ def _kept(profile: ClientProfile) -> list[str]:
 
 
 def _calls_without_partitions(profile: ClientProfile) -> str:
-    eager = profile.calls_without_partitions.value
+    eager = "all" if profile.calls_at_first_join else "all but the first"
     return eager if profile.calls_unchanged else f"{eager} (eager)"
 
 
@@ -178,7 +178,7 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ),
     (
         "sends no fetch behind the records that end the wait of a poll",
-        lambda p: _yes(on=p.fetches_first),
+        lambda p: _yes(on=p.fetches_when_drained),
     ),
     ("before its leader assigns partitions,", lambda p: p.leader_metadata.value),
     (

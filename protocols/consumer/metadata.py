@@ -151,18 +151,15 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
     outdated = not covers_all(before)
     equivalent = _equivalent(before, topics, reader, now)
     wait = 0 if outdated else _pause_us(reader, equivalent, now)
-    after = Metadata(
+    after = replace(
+        before,
         topics=topics,
         version=before.version + 1,
-        seen=before.seen,
         fetched_us=now,
         wanted=incomplete or outdated,
-        step_us=before.step_us,
+        in_flight=None,
+        is_step=False,
         step_seen=before.step_seen and not before.is_step,
-        watched=before.watched,
-        by_id=before.by_id,
-        asked=before.asked,
-        asked_broker=before.asked_broker,
         attempt=attempt,
         equivalent=equivalent,
         retry_us=now + wait,

@@ -1,4 +1,4 @@
-"""Build a client that fetches by rules of its own; most work on their group in the background, too."""
+"""Build a client other than Java's: its fetches, what its commits cover, and where it works on its group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def new_client(
 
     *member_ids*: returns the member id, which a client of the consumer protocol generates by itself.
     """
-    if not blueprint.profile.in_background:
+    if blueprint.profile.fetches_when_drained:
         rereads = read_with(blueprint.group, blueprint.member) in blueprint.profile.rereads
         drained = DrainedFetcher(rereads=rereads)
         return Client(replace(classic_consumer(blueprint, process), fetcher=drained))

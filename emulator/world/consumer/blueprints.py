@@ -334,7 +334,7 @@ def new_client(blueprint: Blueprint, process: str, member_ids: MemberIds) -> Any
 
     *member_ids*: used by a client that generates its own member id.
     """
-    if blueprint.profile.in_background or blueprint.profile.fetches_first:
+    if blueprint.profile.in_background or blueprint.profile.fetches_when_drained:
         return consumer.background_client.new_client(blueprint, process, member_ids)
     if blueprint.settings.group_protocol == "consumer":
         return consumer.async_client.new_client(blueprint, process, member_ids)

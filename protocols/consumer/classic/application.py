@@ -48,7 +48,6 @@ from protocols.consumer.classic.phases import (
     Outside,
     Resume,
 )
-from protocols.consumer.classic.revocation_commit import listener_first
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.committing import RETRIED, automatic_offsets
 from protocols.consumer.lookup import Known, Unknown
@@ -260,7 +259,7 @@ def begin_close(
     app = Closing(CloseStage.COMMIT, now + budget, operation, now + timeout_us)
     state = replace(state, app=app)
     step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
-    if not consumer.settings.enable_auto_commit or listener_first(consumer):
+    if not consumer.settings.enable_auto_commit or consumer.profile.listener_first:
         return step.then(lambda s: advance_close(s, consumer, now))
     offsets = automatic_offsets(consumer)
     step = step.then(
@@ -357,7 +356,7 @@ def commit_and_leave(
     It does so though the offsets are committed already. Source: ``rd_kafka_assignment_serve_removals``.
     """
     member = state.membership is Membership.USER_ASSIGNED or not state.generation.lost
-    commits = consumer.settings.enable_auto_commit and listener_first(consumer) and member
+    commits = consumer.settings.enable_auto_commit and consumer.profile.listener_first and member
     offsets = automatic_offsets(consumer, frozenset(state.assignment)) if commits else ()
     if not offsets:
         return leave_group_and_wait(state, consumer, app, now)

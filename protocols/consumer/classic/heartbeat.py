@@ -172,7 +172,7 @@ def turn(state: ClientState, consumer: Consumer, now: int, late_us: int = 0) -> 
 
 def _looks_at_session(state: ClientState, consumer: Consumer) -> bool:
     """Return whether the client looks at its copy of the session; some do it in no rebalance."""
-    if not consumer.profile.session_rests_in_calls:
+    if not consumer.profile.session_rests_in_rebalances:
         return True
     return state.rejoin is None and state.future is None and isinstance(state.app, Outside)
 

@@ -37,9 +37,9 @@ from protocols.consumer.classic.phases import (
     Resume,
     Synced,
 )
-from protocols.consumer.classic.revocation_commit import commit_at_revocation, listener_first
+from protocols.consumer.classic.revocation_commit import commit_at_revocation
 from protocols.consumer.classic.state import Api, ClientState, Consumer, Membership
-from protocols.consumer.clients import CommitClock, Joins, RevokeCommit
+from protocols.consumer.clients import CommitClock, RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.lookup import Known
 from protocols.consumer.reader import MS
@@ -136,7 +136,7 @@ def _prepare(
         case PrepareNeeded():
             deadline = now + consumer.settings.max_poll_interval_ms * MS
             return _commit_first(state, consumer, deadline, now, poll_until_us)
-        case PrepareCommitting() | PrepareCommitted() as prepare if listener_first(consumer):
+        case PrepareCommitting() | PrepareCommitted() as prepare if consumer.profile.listener_first:
             return _commit_and_leave(state, consumer, prepare.gone, now)
         case PrepareCommitted():
             return _before_joining(state, consumer, now, poll_until_us)
@@ -174,7 +174,7 @@ def _commit_first(
     eager = consumer.protocol is RebalanceProtocol.EAGER
     if consumer.settings.enable_auto_commit and eager:
         state = replace(state, revoking=True)
-    if consumer.settings.enable_auto_commit and not listener_first(consumer):
+    if consumer.settings.enable_auto_commit and not consumer.profile.listener_first:
         sends = state.membership is Membership.STABLE or consumer.profile.commits_removed
         if sends and automatic_offsets(consumer):
             number = state.reads.next_correlation_id
@@ -203,7 +203,7 @@ def call_before_joining(state: ClientState, consumer: Consumer) -> Call | None:
     owned, profile = tuple(sorted(state.assignment)), consumer.profile
     if state.generation.lost and owned:
         return Call("revoked" if profile.commits_removed else "lost", owned)
-    if state.generation.lost and profile.calls_without_partitions is not Joins.ALL:
+    if state.generation.lost and not profile.calls_at_first_join:
         return None
     if consumer.protocol is RebalanceProtocol.EAGER:
         return Call("revoked", owned)
@@ -215,7 +215,7 @@ def on_prepared(
     state: ClientState, consumer: Consumer, gone: tuple[TopicPartition, ...], now: int
 ) -> Step[ClientState]:
     """Continue after the listener call of onJoinPrepare: drop the partitions, send JoinGroup."""
-    if listener_first(consumer):
+    if consumer.profile.listener_first:
         return _commit_and_leave(replace(state, app=Outside()), consumer, frozenset(gone), now)
     return _send_join(_without_partitions(state, frozenset(gone)), consumer, now)
 
@@ -308,7 +308,7 @@ def _on_join_complete(
     gone = frozenset(state.assignment).difference(synced.assignment)
     if consumer.protocol is not RebalanceProtocol.COOPERATIVE or not gone:
         return _apply_assignment(state, consumer, synced, now, poll_until_us)
-    if listener_first(consumer):
+    if consumer.profile.listener_first:
         if isinstance(state.prepare, PrepareCommitting | PrepareCommitted):  # it has returned
             return _commit_and_apply(state, consumer, synced, now, poll_until_us)
     elif consumer.profile.revoke_commit is RevokeCommit.TWICE:
@@ -328,7 +328,7 @@ def on_revoked(
     assert synced is not None, "the revocation of a cooperative join follows its SyncGroup"
     assert poll_until_us is not None, "a join goes on in poll"
     state = replace(next_join.revoked(state, consumer), app=Outside(), revoking=False)
-    if listener_first(consumer) and calling.thrown is None:
+    if consumer.profile.listener_first and calling.thrown is None:
         return _commit_and_apply(state, consumer, synced, now, poll_until_us)
     state = request_rejoin(state, "need to revoke partitions and re-join")
     return _apply_assignment(state, consumer, synced, now, poll_until_us, calling.thrown)

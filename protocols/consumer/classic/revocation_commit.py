@@ -12,21 +12,12 @@ from protocols.consumer.classic.async_commits import commit_automatically
 from protocols.consumer.classic.membership import RETRY
 from protocols.consumer.classic.phases import PrepareCommitted, PrepareCommitting
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
-from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.lookup import Known
 from protocols.consumer.reader import MS
 from protocols.facts import CommitKind
 from protocols.machine import SetTimer, Step
 from protocols.values import replace
-
-
-def listener_first(consumer: Consumer) -> bool:
-    """Return whether onJoinPrepare calls the revoke listener before its automatic commit.
-
-    Java: commit, listener, join. librdkafka: listener, commit, leave the partitions, join.
-    """
-    return consumer.profile.revoke_commit is RevokeCommit.REMOVED
 
 
 def commit_at_revocation(
@@ -51,7 +42,7 @@ def _send_commit(
     state: ClientState, consumer: Consumer, waiting: PrepareCommitting, now: int
 ) -> Step[ClientState]:
     """Send the commit of a revocation, or wait for the coordinator; a lost member has none."""
-    only = waiting.gone if listener_first(consumer) else None
+    only = waiting.gone if consumer.profile.listener_first else None
     committing = consumer.settings.enable_auto_commit and state.membership is Membership.STABLE
     if not committing or not automatic_offsets(consumer, only):
         ended = isinstance(state.prepare, PrepareCommitting)
@@ -67,7 +58,7 @@ def _await_commit(
     """Wait for the response; librdkafka repeats it (``rd_kafka_cgrp_defer_offset_commit``)."""
     if now < waiting.deadline_us and waiting.commit is not None:
         return Step(state)
-    if now >= waiting.deadline_us or not listener_first(consumer):
+    if now >= waiting.deadline_us or not consumer.profile.listener_first:
         return Step(replace(state, prepare=PrepareCommitted(waiting.gone)))
     retry = waiting.retry_us
     if retry is None:

@@ -301,7 +301,7 @@ class ApplicationThread:
         if self._arrived:
             beat = self.state.beat
             assert beat is not None, "only a calm client leaves them to its heartbeat thread"
-            at_once = self.consumer.profile.fetches_first
+            at_once = self.consumer.profile.fetches_when_drained
             tick = now if at_once else heartbeat.last_tick(beat, self.consumer, now)
             effects = self._become(self._absorb(self.state, tick))
         handed = fetcher.collect(self.consumer.settings.max_poll_records)
@@ -315,7 +315,7 @@ class ApplicationThread:
             if thrown:
                 self._poll_until = None
                 return effects + thrown
-        fetches = not (handed and ends_wait and self.consumer.profile.fetches_first)
+        fetches = not (handed and ends_wait and self.consumer.profile.fetches_when_drained)
         requests_now = fetcher.requests(now) if fetches else []
         sends = effects + tuple([Send(*each) for each in requests_now]) if requests_now else effects
         if handed:

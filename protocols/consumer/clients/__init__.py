@@ -24,7 +24,6 @@ from protocols.consumer.clients.policies import (
     Covers,
     FirstHeartbeat,
     InRebalance,
-    Joins,
     LeaderMetadata,
     NextJoin,
     PollsCheck,
@@ -52,7 +51,6 @@ __all__ = [
     "Covers",
     "FirstHeartbeat",
     "InRebalance",
-    "Joins",
     "LeaderMetadata",
     "NextJoin",
     "PollsCheck",
@@ -107,7 +105,8 @@ class ClientProfile:
 
     commits_removed: bool = False
     """Whether a member that was removed commits before it joins again, without member id and
-    generation: only an empty group accepts that. Its listener gets a call for revoked partitions, as it has none for lost ones."""
+    generation: only an empty group accepts that. Its listener gets a call for revoked partitions, as it
+    has none for lost ones."""
 
     commits_unassigned: bool = True
     """Whether the application can commit partitions that it does not own."""
@@ -144,7 +143,7 @@ class ClientProfile:
     """How long (ms) records that have arrived keep their broker from being asked again; those of a partition
     count until a call finds them taken. None: they keep it by *queue*."""
 
-    fetches_first: bool = False
+    fetches_when_drained: bool = False
     """Whether poll sends fetches only before it waits, and none while a response waits to be taken, which
     it reads as they arrive; else it also sends them behind the records that end its wait."""
 
@@ -153,7 +152,7 @@ class ClientProfile:
     records that it returns again."""
 
     session_end: SessionEnd = SessionEnd.LOOK_UP
-    session_rests_in_calls: bool = False
+    session_rests_in_rebalances: bool = False
     """Whether the client ignores its copy of the session during a rebalance."""
 
     limits_poll_interval: bool = True
@@ -184,8 +183,9 @@ class ClientProfile:
     """The time from a cooperative SyncGroup to the first heartbeat, which learns of the rebalance that
     follows; None: as ``first_heartbeat`` says."""
 
-    calls_without_partitions: Joins = Joins.AGAIN
-    """The joins of a member without partitions that call the revoke listener (eager protocol)."""
+    calls_at_first_join: bool = False
+    """Whether the first join of a member without partitions calls the revoke listener as well (eager
+    protocol); each later join does."""
 
     calls_unchanged: bool = False
     """Whether the end of a cooperative generation calls the revoke listener though nothing is revoked."""
@@ -323,6 +323,14 @@ class ClientProfile:
 
     own: frozenset[str] = frozenset()
     """Settings that the Java consumer does not have."""
+
+    @property
+    def listener_first(self) -> bool:
+        """Return whether the revoke listener is called before the commit of a revocation.
+
+        Java: commit, listener, join. librdkafka: listener, commit, leave the partitions, join.
+        """
+        return self.revoke_commit is RevokeCommit.REMOVED
 
     @property
     def in_background(self) -> bool:

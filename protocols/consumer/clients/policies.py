@@ -99,13 +99,6 @@ class Unanswered(enum.Enum):
     WAITS = "it waits for the answer, and so does the check of the session"
 
 
-class Joins(enum.Enum):
-    """Some of the joins of a member."""
-
-    AGAIN = "all but the first"
-    ALL = "all"
-
-
 class LeaderMetadata(enum.Enum):
     """What the leader of a group does about its metadata before it assigns partitions."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocols.consumer.calls import Closed, CloseOperation
-from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848 import commits, membership
 from protocols.consumer.kip848.application import call_needed
@@ -48,15 +47,10 @@ def begin_close(
     deadline = now + budget
     state = replace(state, app=Closing(CloseStage.COMMIT, deadline, operation), needed=())
     step = Step(state, (SetTimer(CLOSE, deadline),))
-    if _commits_removed(consumer):
+    if consumer.profile.listener_first:
         return step.then(lambda s: advance_close(s, consumer, now))
     offsets = automatic_offsets(consumer)
     return step.then(lambda s: _commit(s, consumer, offsets, deadline, now))
-
-
-def _commits_removed(consumer: Consumer) -> bool:
-    """Return whether the final commit follows the last listener call (librdkafka)."""
-    return consumer.profile.revoke_commit is RevokeCommit.REMOVED
 
 
 def _commit(
@@ -163,7 +157,7 @@ def _commit_and_leave(
     It does so though the offsets are committed already. Source: ``rd_kafka_assignment_serve_removals``.
     """
     member = consumer.assigned is not None or state.member.epoch > 0
-    if not _commits_removed(consumer) or not member:
+    if not consumer.profile.listener_first or not member:
         return _leave_group(state, consumer, closing, now)
     offsets = automatic_offsets(consumer, frozenset(state.assignment))
     deadline_us = closing.deadline_us  # a listener that outlasts it does not cost the commit

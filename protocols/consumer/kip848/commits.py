@@ -11,7 +11,6 @@ from functools import partial
 
 from protocols.consumer import metadata
 from protocols.consumer.calls import CommitResult, ExceptionName, IllegalCallError, exception_name
-from protocols.consumer.clients import RevokeCommit
 from protocols.consumer.committing import RETRIED, automatic_offsets
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.requests import (
@@ -219,7 +218,7 @@ def _retry(state: ClientState, consumer: Consumer, commit: Commit, now: int) -> 
     offsets = commit.offsets
     if commit.kind is CommitKind.PREPARE:
         only = frozenset(entry.partition for entry in offsets)
-        removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
+        removed = consumer.profile.listener_first
         latest = automatic_offsets(consumer, only if removed else None)
         if not latest and not removed:
             return _end(state, consumer, commit, ErrorCode.NONE, now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
-from protocols.consumer.clients import CommitClock, RevokeCommit
+from protocols.consumer.clients import CommitClock
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.kip848.member import (
     NO_ASSIGNMENT,
@@ -103,7 +103,7 @@ def _begin(
     state = state.becoming(state.member._replace(reconciling=found))
     state = replace(state, pending=state.pending.union(found.revoked))
     settings = consumer.settings
-    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
+    if consumer.profile.listener_first:
         return _revoke(state, consumer, found, now)
     if not settings.enable_auto_commit or not automatic_offsets(consumer):
         return on_committed(state, consumer, now)
@@ -116,7 +116,7 @@ def on_committed(state: ClientState, consumer: Consumer, now: int) -> Step[Clien
     found = _running(state)
     if found is None:
         return Step(_without_reconciliation(state))
-    if consumer.profile.revoke_commit is RevokeCommit.REMOVED:
+    if consumer.profile.listener_first:
         return _assign(state, found)
     return _revoke(state, consumer, found, now)
 
@@ -141,7 +141,7 @@ def on_revoked(
     if found is None or threw:
         return Step(_without_reconciliation(state))
     settings = consumer.settings
-    removed = consumer.profile.revoke_commit is RevokeCommit.REMOVED
+    removed = consumer.profile.listener_first
     if not removed or not settings.enable_auto_commit:
         return _assign(state, found)
     deadline = now + settings.session_timeout_ms * MS

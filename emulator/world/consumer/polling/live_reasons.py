@@ -38,7 +38,7 @@ def always_live(blueprint: Blueprint) -> Live | None:
         return Live.HEARTBEATS
     if profile.in_background:
         return Live.CLIENT
-    if profile.fetches_first:
+    if profile.fetches_when_drained:
         return Live.FETCHES
     if blueprint.group.offsets != "kafka":
         return Live.STORE
