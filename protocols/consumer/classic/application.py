@@ -119,10 +119,7 @@ def begin_commit_sync(
     if state.commit_fenced is not None:
         refusal = CommitResult(offsets, state.commit_fenced.exception, state.commit_fenced.error)
         return _return_from(state, app, refusal)
-    step = advance_commit_sync(state, consumer, now)
-    if not offsets and isinstance(step.state.app, CommittingSync):
-        return step.also(SetTimer(COMMIT_SYNC, deadline_us))
-    return step
+    return advance_commit_sync(state, consumer, now)
 
 
 def advance_commit_sync(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -170,7 +167,7 @@ def _await_asynchronous(
     elif now >= app.deadline_us:
         result = CommitResult((), ExceptionName.TIMEOUT)
     else:
-        return step
+        return step.also(SetTimer(COMMIT_SYNC, app.deadline_us))
     return step.then(lambda s: _return_from(s, app, result))
 
 

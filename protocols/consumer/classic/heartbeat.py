@@ -206,7 +206,8 @@ def _on_session_timeout(
 def _restart_sleep(state: ClientState, now: int) -> Step[ClientState]:
     """Restart the sleep of the thread, so that the lookup has ``retry.backoff.ms`` to complete."""
     beat = state.beat
-    return Step(state if beat is None else replace(state, beat=replace(beat, phase_us=now)))
+    assert beat is not None, "no lookup stops the thread"
+    return Step(replace(state, beat=replace(beat, phase_us=now)))
 
 
 def _send_heartbeat(

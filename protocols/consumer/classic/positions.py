@@ -31,7 +31,7 @@ def begin_poll(state: ClientState) -> ClientState:
 
     Source: ``ConsumerCoordinator.fetchCommittedOffsets``.
     """
-    if not (state.offsets_attempt or state.offsets_retry_us):
+    if not state.offsets_attempt:
         return state
     return replace(state, offsets_attempt=0, offsets_retry_us=0)
 

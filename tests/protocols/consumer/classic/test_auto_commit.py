@@ -115,6 +115,21 @@ def test_an_interval_of_zero_commits_in_each_millisecond_of_a_waiting_poll(offse
     assert () == driver.returned[-1]
 
 
+def test_an_interval_of_zero_waits_for_the_back_off_of_a_commit_that_failed():
+    """The polls before its end commit nothing (``retry.backoff.ms``)."""
+    driver = ClientDriver(auto_commit_interval_ms=0)
+    driver.stable({0: 7})
+    driver.poll()
+    driver.committed(E.COORDINATOR_LOAD_IN_PROGRESS)
+    driver.poll()
+    before = len(driver.times_ms(OffsetCommitRequest))
+    for _ in range(10):
+        driver.advance(10)
+        driver.poll()
+
+    assert [100] == driver.times_ms(OffsetCommitRequest)[before:]
+
+
 def test_a_finished_join_winds_the_clock_up():
     """A rebalance puts the next commit off by an interval."""
     driver = ClientDriver(assignors=("cooperative-sticky",))

@@ -14,7 +14,7 @@ from protocols.messages import (
 )
 from protocols.messages.errors import ErrorCode
 
-from .driver import ClientDriver, manual_member, offsets
+from .driver import BROKER, ClientDriver, manual_member, offsets
 
 E = ErrorCode
 MOVED_TO = 2
@@ -260,6 +260,17 @@ def test_a_failed_lookup_ends_the_commits_chained_to_it():
 
     assert [(E.COORDINATOR_NOT_AVAILABLE, 5), (E.COORDINATOR_NOT_AVAILABLE, 6)] == ends(driver)
     assert [] == driver.ever(OffsetCommitRequest)
+
+
+def test_without_a_broker_that_can_be_asked_it_fails_at_once():
+    """The reconnect back-off of the only broker runs: the lookup fails, and the commit with it."""
+    driver = manual_member(reconnect_backoff_ms=1_000)
+    driver.disconnect()
+    driver.disconnect(BROKER)
+    driver.poll()
+    driver.commit_async({0: 5})
+
+    assert [(E.COORDINATOR_NOT_AVAILABLE, 5)] == ends(driver)
 
 
 def test_a_commit_sync_after_it_is_sent_after_it():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.classic import commits
 from protocols.facts import CommitKind, CommitSent
 from protocols.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
-from .driver import ClientDriver
+from .driver import ClientDriver, offsets
 from .test_background import background
 
 E = ErrorCode
@@ -223,3 +225,21 @@ def test_a_commit_that_franz_go_holds_for_a_join_ends_with_close():
 
     assert [] == offsets_sent(driver)
     assert not driver.state.pending_commits
+
+
+WAITS = (None, CommitKind.AUTO)
+GIVEN = (offsets({0: 5}), CommitKind.ASYNC)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "holds"), [((WAITS,), True), ((GIVEN, WAITS), True), ((GIVEN,), False), ((), False)]
+)
+def test_no_automatic_commit_becomes_due_while_one_waits(waiting: tuple, holds: bool):
+    """Commits of the application that wait are none; the automatic one takes its turn behind them."""
+    driver = background("aiokafka")
+    driver.stable({0: 0})
+    state = replace(driver.state, pending_commits=waiting)
+    queued = commits.queue_join(state).pending_commits
+
+    assert holds is commits.holds_automatic(state, driver.client.consumer)
+    assert queued == (waiting if holds else (*waiting, (None, CommitKind.PREPARE)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.classic.state import Generation, Membership
+from protocols.consumer.classic.joining import on_sync_response
+from protocols.consumer.classic.phases import JoinFailed, Joining, Synced
+from protocols.consumer.classic.state import Api, Generation, InFlight, Membership
 from protocols.consumer.clients import JAVA
 from protocols.facts import ClientDropped
 from protocols.messages import (
@@ -12,11 +14,12 @@ from protocols.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
     SyncGroupRequest,
+    SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import MEMBER, ClientDriver, manual_member, parts
+from .driver import BROKER, MEMBER, ClientDriver, manual_member, parts
 
 E = ErrorCode
 BOTH = ("range", "cooperative-sticky")
@@ -220,3 +223,26 @@ def test_the_rebalance_timeout_is_that_of_the_client_or_process_before_the_setti
     own = replace(consumer.own, rebalance_timeout_ms=of_process)
 
     assert said_ms == replace(consumer, profile=profile, own=own).rebalance_timeout_ms
+
+
+@pytest.mark.parametrize(
+    ("membership", "sent_in", "counts"),
+    [
+        (Membership.COMPLETING_REBALANCE, 1, True),
+        (Membership.COMPLETING_REBALANCE, 0, False),
+        (Membership.UNJOINED, 1, False),
+    ],
+)
+def test_an_assignment_counts_in_its_own_generation_only(
+    membership: Membership, sent_in: int, counts: bool
+):
+    """``SyncGroupResponseHandler`` compares the generation of the request, and the state."""
+    driver = ClientDriver()
+    now = Generation(1, MEMBER, "range")
+    state = replace(driver.state, membership=membership, generation=now, future=Joining())
+    flight = InFlight(Api.SYNC, BROKER, 0, now._replace(id=sent_in))
+    response = SyncGroupResponse(assignment=parts(0))
+    step = on_sync_response(state, driver.client.consumer, flight, response, 0)
+
+    assert counts is isinstance(step.state.future, Synced)
+    assert counts is not isinstance(step.state.future, JoinFailed)

@@ -244,6 +244,32 @@ def awaiting(**settings: Any) -> ClientDriver:
     return driver
 
 
+def test_a_leader_does_not_join_again_for_the_metadata_that_it_has_waited_for():
+    """They are those of its assignment."""
+    driver = awaiting()
+    driver.answer(MetadataRequest, driver.metadata(driver.one(MetadataRequest)))
+    driver.poll()
+    driver.synced(0)
+    for _ in range(3):
+        driver.poll()
+
+    assert driver.state.rejoin is None
+    assert [] == driver.pending(JoinGroupRequest)
+
+
+@pytest.mark.parametrize(("name", "asks"), [("java", 0), ("librdkafka", 1)])
+def test_only_the_leader_of_librdkafka_asks_for_metadata_without_a_back_off(name: str, asks: int):
+    """Another member wants a topic that it does not know, right behind its last metadata."""
+    driver = clients(name, topics={"t": 1, "u": 1})
+    driver.look_up()
+    mine = driver.one(JoinGroupRequest).protocols[0].metadata
+    before = len(driver.ever(MetadataRequest))
+    driver.joined(1, members={MEMBER: mine, OTHER: Subscription(topics=("u",))}, member=MEMBER)
+    driver.poll()
+
+    assert before + asks == len(driver.ever(MetadataRequest))
+
+
 def rejoined(driver: ClientDriver) -> Any:
     """Let the metadata arrive after all; the JoinGroup of the polls after that."""
     driver.answer(MetadataRequest, driver.metadata(driver.one(MetadataRequest)))
@@ -286,15 +312,21 @@ def test_a_leader_reset_while_poll_waits_joins_again_at_once():
     assert "" == driver.one(JoinGroupRequest).member_id
 
 
+def clients(name: str, **settings: Any) -> ClientDriver:
+    """Return the driver of a new consumer of this client."""
+    driver = ClientDriver(enable_auto_commit=False, **settings)
+    consumer = replace(driver.client.consumer, profile=profile_of(name))
+    in_background = consumer.profile.in_background
+    driver.client = BackgroundClient(consumer, 500) if in_background else Client(consumer)  # type: ignore[assignment]
+    return driver
+
+
 def led(name: str, *topics: str) -> ClientDriver:
     """Return a leader by its client, which knows one partition of t; another member wants *topics*.
 
     Meanwhile t has got two more partitions.
     """
-    driver = ClientDriver(enable_auto_commit=False, topics={"t": 1})
-    consumer = replace(driver.client.consumer, profile=profile_of(name))
-    in_background = consumer.profile.in_background
-    driver.client = BackgroundClient(consumer, 500) if in_background else Client(consumer)  # type: ignore[assignment]
+    driver = clients(name, topics={"t": 1})
     driver.look_up()
     driver.advance(1_000)
     driver.poll()

@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from protocols.consumer.classic.heartbeat import on_coordinator_found
+from protocols.consumer.classic.state import Reconnect
 from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import (
     FindCoordinatorRequest,
@@ -15,6 +17,7 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import ClientDriver
 
@@ -255,3 +258,15 @@ def test_no_lookup_is_made_while_the_coordinator_is_known():
             driver.beaten()
 
     assert 1 == len(driver.times_ms(FindCoordinatorRequest))
+
+
+@pytest.mark.parametrize(("later_us", "known"), [(-1, False), (0, True)])
+def test_a_coordinator_that_is_found_when_its_back_off_ends_is_known(later_us: int, known: bool):
+    """Before, it counts as not available (``ClusterConnectionStates.isBlackedOut``)."""
+    driver = ClientDriver()
+    unknown, ready_us = Unknown(lookup=7), 50_000
+    state = replace(driver.state, coordinator=unknown, reconnect=Reconnect(1, ready_us, 1))
+    found = FindCoordinatorResponse(node_id=1)
+    step = on_coordinator_found(state, driver.client.consumer, 7, found, ready_us + later_us)
+
+    assert known is (step.state.coordinator == Known(1))

@@ -67,14 +67,13 @@ def test_a_poller_of_a_calm_client_has_its_unread_responses():
     driver = member()
     driver.poll()
     driver.records({0: 4})
-    found = driver.client.calm(driver.now_us)
-    assert found is not None
-    _, calm = found
+    _, calm = driver.client.calm(driver.now_us)
 
     assert {BROKER} == calm.unread_from
-    handed = calm.poll(driver.now_us, 0)
+    handed = calm.poll(driver.now_us + 5, 0)
     assert handed is not None
     assert [(0, 0, 4)] == ranges(handed)
+    assert driver.now_us + 5 == calm.clock.polled_us
 
 
 def test_a_poller_of_a_calm_client_counts_a_poll_unless_records_have_just_arrived():
