@@ -49,7 +49,7 @@ from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
 from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
-from protocols.consumer.clients import profile_of
+from protocols.consumer.clients import Covers, profile_of
 from protocols.settings import BrokerSettings, ConsumerSettings
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def _commit_kinds(group: Group, member: Member) -> frozenset[Commits]:
     policy = commit_policy(group, member)
     if _is_off(group, member):
         return frozenset({Commits.NONE, *([Commits.STORED_ONLY] if policy.call == "store" else [])})
-    return frozenset(_kinds(policy, background=_in_background(group)))
+    return frozenset(_kinds(policy, _automatic(group)))
 
 
 def _is_off(group: Group, member: Member) -> bool:
@@ -346,9 +346,8 @@ def _is_off(group: Group, member: Member) -> bool:
 KINDS = {"before": Commits.BEFORE_WORK, "record": Commits.EACH_RECORD, "every": Commits.INTERVAL}
 
 
-def _kinds(policy: CommitPolicy, *, background: bool) -> list[Commits]:
-    in_background = background and policy.call == "auto"
-    found = [Commits.BACKGROUND if in_background else Commits(policy.call)]
+def _kinds(policy: CommitPolicy, automatic: list[Commits]) -> list[Commits]:
+    found = automatic if policy.call == "auto" else [Commits(policy.call)]
     if policy.call in ("sync", "async"):
         found += [KINDS[policy.when]] if policy.when in KINDS else []
         found += [] if policy.arguments else [Commits.NO_OFFSETS]
@@ -370,25 +369,26 @@ def _describe_commits(group: Group, member: Member) -> str:
 
 
 def _words(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
-    if policy.call == "auto":
-        words = f"auto commit every {format_duration(interval_ms * US_PER_MS)}"
-    elif policy.call == "none":
-        words = "commits of the handler" if isinstance(group.handler, OwnHandler) else "no commits"
-    elif policy.call == "store":
-        every = format_duration(interval_ms * US_PER_MS)
-        words = f"offsets stored {_when(policy)}, auto commit every {every}"
-    else:
-        call = "commitSync()" if policy.call == "sync" else "commitAsync()"
-        words = f"{call} {_when(policy)}"
+    every, when = format_duration(interval_ms * US_PER_MS), _when(policy)
+    words = {
+        "auto": f"auto commit every {every}",
+        "none": "commits of the handler" if isinstance(group.handler, OwnHandler) else "no commits",
+        "store": f"offsets stored {when}, auto commit every {every}",
+        "sync": f"commitSync() {when}",
+        "async": f"commitAsync() {when}",
+    }[policy.call]
     if policy.offsets != "frontier":
         words += f", of the {policy.offsets} finished record"
     return f"{words} and in the revoke listener" if policy.on_revoke else words
 
 
-def _in_background(group: Group) -> bool:
-    """Return whether automatic commits are made while the handler works."""
-    client = client_of(group, group.members[0])
-    return profile_of(client).in_background or group.offsets == "zookeeper"
+def _automatic(group: Group) -> list[Commits]:
+    """Return when automatic commits are made, and what they cover."""
+    profile = profile_of(client_of(group, group.members[0]))
+    if profile.covers is Covers.EARLIER_POLLS:
+        return [Commits.BACKGROUND, Commits.EARLIER_POLLS]
+    in_background = profile.in_background or group.offsets == "zookeeper"
+    return [Commits.BACKGROUND if in_background else Commits.AUTO]
 
 
 def _when(policy: CommitPolicy) -> str:

@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from math import inf
 from typing import Final
 
-from emulator.advice.drafts import MARGIN, Draft, Make, capital, consumer, sufficient_grace_s
+from emulator.advice.drafts import (
+    MARGIN,
+    Draft,
+    Make,
+    batches_of,
+    capital,
+    sufficient_grace_s,
+)
 from emulator.advice.situation import Situation, milliseconds, round_down
 from emulator.ledger.entries import Cause
+from emulator.report.subject import Commits
 from emulator.report.wording import duration
 from emulator.scenario.units import format_duration
 
@@ -18,7 +26,6 @@ records does not reset the timer, and partitions are revoked one step a batch.""
 
 INTERVAL: Final = "max.poll.interval.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
-RECORDS: Final = "max.poll.records"
 
 
 def longer_grace(situation: Situation) -> Draft | None:
@@ -77,7 +84,7 @@ def batch_within_heartbeats(situation: Situation) -> Draft | None:
 
 
 def batch_within_commits(situation: Situation) -> Draft | None:
-    """Batches that do not delay the automatic commit: poll() makes it."""
+    """Batches that do not delay the automatic commit: poll() makes it, or begins what it may cover."""
     if not situation.facts.settings["enable.auto.commit"]:
         return None
     within_s = situation.seconds("auto.commit.interval.ms")
@@ -88,7 +95,12 @@ def batch_within_commits(situation: Situation) -> Draft | None:
 
 
 def batch_of_causes(situation: Situation) -> Draft | None:
-    """Batches that end within a heartbeat (refused commits), the grace period (kills), or the poll interval."""
+    """Batches that end within a heartbeat (refused commits), the grace period (kills), or the poll interval.
+
+    Within the interval of commits where these cover earlier polls only.
+    """
+    if Commits.EARLIER_POLLS in situation.facts.commit_kinds:
+        return batch_within_commits(situation)
     limits = (BY_CAUSE[cause] for cause in situation.causes if cause in BY_CAUSE)
     return next((draft for limit in limits if (draft := limit(situation))), None)
 
@@ -111,4 +123,4 @@ def _batches_within(situation: Situation, within_s: float, limit: str) -> Draft 
     why = (
         f"{capital(situation.batch_text)}, and {limit}; {records} records take {duration(taken_s)}."
     )
-    return consumer(situation, RECORDS, records, why)
+    return batches_of(situation, records, why)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from emulator.advice.situation import Situation
+from emulator.advice.situation import RECORDS, Situation
 from emulator.report.subject import SET_BY_BROKERS
 from emulator.scenario.deploys import deploys_of
 from emulator.scenario.model import Group
+from protocols.consumer.clients import Amount, profile_of
 
 MARGIN: Final = 1.25
 """A limit is this many times what has to fit into it: no value stands at the edge."""
@@ -41,6 +42,27 @@ def consumer(situation: Situation, name: str, value: object, why: str) -> Draft 
     if situation.facts.name_of(name) != name:
         return _of_brokers(situation, name, value, why)
     return Draft(why, (f"{name}={value}",), of_group(situation.group, name, value))
+
+
+def batches_of(situation: Situation, records: int, why: str) -> Draft | None:
+    """Return the change of the size of a group's batches; None: it is no setting, or members have their own."""
+    if RECORDS not in situation.facts.lacks:
+        return consumer(situation, RECORDS, records, why)
+    group = situation.group
+    own = any(member.read_with or member.read_records for member in group.members)
+    calls = {_bounded_read(name) for name in situation.facts.clients}
+    if own or None in calls or len(calls) > 1:
+        return None
+    call = calls.pop()
+    path = f"group[{group.id}]"
+    overrides = (f"{path}.read_with={call}", f"{path}.read_records={records}")
+    return Draft(why, (f"{call} of {records} records",), overrides)
+
+
+def _bounded_read(client: str) -> str | None:
+    """Return the call of a client that takes a number of records; None: it has none."""
+    reads = profile_of(client).reads
+    return next((call for call, amount in reads.items() if amount is Amount.GIVEN), None)
 
 
 def _of_brokers(situation: Situation, name: str, value: object, why: str) -> Draft:

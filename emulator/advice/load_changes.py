@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
-from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, consumer
+from emulator.advice.drafts import MARGIN, STRATEGY, Draft, Make, batches_of, consumer
 from emulator.advice.situation import Situation, round_up
 from emulator.report.wording import counted, duration
 from emulator.scenario.kafka_settings import REMOTE_ASSIGNOR
@@ -95,7 +95,7 @@ def larger_transactions(situation: Situation) -> Draft | None:
         f"{load.arrival:,.0f} records arrive per second, and the database commits {load.store:,.0f} "
         f"in transactions of at most {counted(situation.records, 'record')}."
     )
-    return consumer(situation, "max.poll.records", records, why)
+    return batches_of(situation, records, why)
 
 
 def fewer_members(situation: Situation) -> Draft | None:
@@ -188,7 +188,7 @@ def larger_batches(situation: Situation) -> Draft | None:
     if situation.records >= USUAL_RECORDS or not fits or not situation.group.is_serial:
         return None
     why = f"Members wait after each batch of at most {counted(situation.records, 'record')}."
-    return consumer(situation, "max.poll.records", USUAL_RECORDS, why)
+    return batches_of(situation, USUAL_RECORDS, why)
 
 
 # -- records that fail ----------------------------------------------------------------------------

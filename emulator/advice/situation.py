@@ -21,7 +21,7 @@ from emulator.scenario.model import (
     RollingRestart,
     Scenario,
 )
-from emulator.scenario.resolution import CLIENTS, concurrency
+from emulator.scenario.resolution import CLIENTS, concurrency, records_at_once
 from emulator.scenario.tables.distributions import p99_us
 from emulator.scenario.units import US_PER_MS, US_PER_S
 
@@ -29,8 +29,11 @@ STEPS: Final = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """Round numbers are these times a power of ten."""
 
 
+RECORDS: Final = "max.poll.records"
+"""The setting that limits a batch; with some clients the application does, call by call."""
+
 NO_LIMIT: Final = 1_000_000
-"""A larger ``max.poll.records`` means all that is buffered: clients other than Java's have no limit."""
+"""A larger limit of a batch means all that is buffered: clients other than Java's have no limit."""
 
 
 def round_up(value: float) -> int:
@@ -107,7 +110,9 @@ class Situation:
     @property
     def records(self) -> int:
         """The largest number of records of a batch."""
-        return self.value("max.poll.records")
+        if RECORDS not in self.facts.lacks:
+            return self.value(RECORDS)
+        return max(records_at_once(self.group, member) for member in self.group.members)
 
     @property
     def work_s(self) -> float:

@@ -15,6 +15,7 @@ from emulator.report.group_state import DescribedGroup
 from emulator.report.timeline import Timeline
 from emulator.report.wording import paragraph
 from emulator.verdicts.verdict import Verdict
+from protocols.settings.kinds import INT_MAX
 
 if TYPE_CHECKING:
     from emulator.metrics.checks import Expected
@@ -24,6 +25,7 @@ OWN_HANDLER = "own handler"
 """Begins the words of a handler that is code of the user."""
 
 COOPERATIVE_STICKY = "cooperative-sticky"
+MAX_GROUPS = 3
 
 SET_BY_BROKERS = ("session.timeout.ms", "heartbeat.interval.ms")
 """Consumer settings for which the consumer protocol uses the brokers' settings instead."""
@@ -38,6 +40,9 @@ class Commits(enum.StrEnum):
     ASYNC = "async"
     BACKGROUND = "auto, in the background"
     """Automatic commits of a client that works in the background, while the handler works."""
+
+    EARLIER_POLLS = "auto, earlier polls"
+    """Automatic commits cover the records of earlier polls, not the batch in hand."""
 
     STORE = "store"
     """Automatic commits cover the offsets that the application has stored."""
@@ -293,9 +298,6 @@ class Subject:
         return next(group for group in self.groups if group.id == group_id)
 
 
-MAX_GROUPS = 3
-
-
 def heading(subject: Subject, seeds: str) -> Iterator[str]:
     """Yield the first lines of a report."""
     yield from title_lines(subject, seeds)
@@ -342,7 +344,7 @@ def _parts(group: GroupFacts) -> list[str]:
         protocol = "group.protocol=consumer"
     if group.mixed:
         protocol += "; members of both protocols"
-    shown = [name for name in NAMED if name not in group.lacks]
+    shown = [name for name in NAMED if name not in group.lacks and group.value(name) != INT_MAX]
     members = f"{group.members} {'static ' if group.static else ''}members"
     named = [] if group.clients == ("java",) else [f"client {' and '.join(group.clients)}"]
     if group.deviations:

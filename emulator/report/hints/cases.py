@@ -202,7 +202,18 @@ COMMIT_MORE_OFTEN = (
         "commit-more-often",
         "Commit more often: use a smaller {auto.commit.interval.ms}. This client commits in the "
         "background, however long the work on a batch takes.",
-        lambda case: case.commits(Commits.BACKGROUND, Commits.STORE) and not case.store_bound,
+        lambda case: (
+            case.commits(Commits.BACKGROUND, Commits.STORE)
+            and not case.commits(Commits.EARLIER_POLLS)
+            and not case.store_bound
+        ),
+    ),
+    Hint(
+        "smaller-batches",
+        "Hand out fewer records at a time (PollRecords): an automatic commit of this client covers "
+        "the records of earlier polls, so nothing of the batch in hand is committed, however small "
+        "{auto.commit.interval.ms} is.",
+        lambda case: case.commits(Commits.EARLIER_POLLS) and not case.store_bound,
     ),
     *COMMIT_AT_ALL,
     Hint(

@@ -44,3 +44,39 @@ def test_members_of_several_clients_get_an_assignor_that_each_of_them_has():
     assert ("partition.assignment.strategy=sticky",) == trial.proposal.settings
     assert Effect.BETTER is trial.effect
     assert "billing-1 has cooperative-sticky and billing-2 has roundrobin" in trial.proposal.why
+
+
+BEHIND = """
+title = "behind"
+run_for = "3min"
+
+[[topic]]
+name = "orders"
+partitions = 4
+rate = "40/s"
+
+[[group]]
+id = "billing"
+topics = ["orders"]
+client = "franz-go"
+members = 2
+work = "40ms"
+
+[[fault]]
+crash = "billing-0"
+at = "60s"
+restart_after = "5s"
+"""
+
+
+def test_commits_of_earlier_polls_ask_for_smaller_batches():
+    """PollFetches hands out all that has arrived, and nothing of that is committed before the next poll."""
+    advised = emulator.advise(emulator.loads(BEHIND), seeds=1)
+    smaller = next(each for each in advised.trials if each.proposal.id == "smaller-batches")
+
+    assert ("PollRecords of 100 records",) == smaller.proposal.settings
+    assert ("group[billing].read_with=PollRecords", "group[billing].read_records=100") == (
+        smaller.proposal.overrides
+    )
+    assert Effect.BETTER is smaller.effect
+    assert not [hint for hint in advised.hints if hint.id == "commit-more-often"]

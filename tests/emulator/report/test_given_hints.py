@@ -41,14 +41,20 @@ def test_a_group_without_commits_that_skips_is_told_to_commit():
     assert ["commit-at-all", "reset-to-earliest"] == [hint.id for hint in hints_of(report)][:2]
 
 
-def test_a_setting_that_no_client_of_a_group_has_is_not_in_the_heading():
-    """Librdkafka has no max.poll.records; aiokafka has it."""
+def test_a_setting_that_limits_nothing_is_not_in_the_heading():
+    """Librdkafka has no max.poll.records; aiokafka has it, and by default no limit."""
+    limit = "group[billing].settings[max.poll.records]=100"
     headings = [
-        in_force(subject_of(load_named(name)).groups[0])
-        for name in ("client-librdkafka-crash", "client-aiokafka-getone")
+        in_force(subject_of(load_named(name, changes)).groups[0])
+        for name, changes in (
+            ("client-librdkafka-crash", []),
+            ("client-aiokafka-getone", []),
+            ("client-aiokafka-getone", [limit]),
+        )
     ]
 
-    assert ["max.poll.records" in heading for heading in headings] == [False, True]
+    assert [False, False, True] == ["max.poll.records=100" in each for each in headings]
+    assert [False, False, True] == ["max.poll.records" in heading for heading in headings]
 
 
 def test_records_of_a_close_that_leaves_workers_behind_were_not_killed():
