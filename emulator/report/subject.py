@@ -15,7 +15,6 @@ from emulator.report.group_state import DescribedGroup
 from emulator.report.timeline import Timeline
 from emulator.report.wording import paragraph
 from emulator.verdicts.verdict import Verdict
-from protocols.settings.kinds import INT_MAX
 
 if TYPE_CHECKING:
     from emulator.metrics.checks import Expected
@@ -369,6 +368,7 @@ def _assigned(group: GroupFacts, by_group: str) -> list[str]:
 
 
 NAMED = ("session.timeout.ms", "max.poll.interval.ms", "max.poll.records", "auto.offset.reset")
+INT_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
