@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from assignors.types import TopicPartition
 from protocols.consumer.fetch_buffer import Handed
-from protocols.consumer.fetching import Fetcher
-from protocols.messages import NO_LEADER, FetchRequest
+from protocols.consumer.fetching import AskedOf, Fetcher, without
 
 
 class DrainedFetcher(Fetcher):
@@ -39,21 +38,8 @@ class DrainedFetcher(Fetcher):
                 self._begins.setdefault(tp, (first, 0))
         return handed
 
-    def requests(self, now: int = 0) -> list[tuple[int, FetchRequest]]:
-        """Return the fetches to send now, by broker, and count them as in flight."""
-        positions = self.positions
-        if positions.behind:
-            positions.follow_leaders()
-        if self.revoking or self.queued:
-            return []
+    def _asked_of_each(self, now: int) -> AskedOf:  # noqa: ARG002  others ask by the time
+        if self.queued:
+            return lambda *_: ()
         read = {completed.reading.partition for completed in self._buffer}
-        found = []
-        for leader, readings in positions.by_leader.items():
-            if leader == NO_LEADER or leader in self._in_flight or self.backs_off(leader, now):
-                continue
-            free = {tp: reading for tp, reading in readings.items() if tp not in read}
-            wanted = self._partitions_to_fetch(free, self._begins)
-            if wanted:
-                self._asks(leader)
-                found.append((leader, FetchRequest(partitions=wanted)))
-        return found
+        return lambda _, readings: self._partitions_to_fetch(without(readings, read), self._begins)

@@ -5,7 +5,7 @@ Source: ``AbstractFetch``. As its buffer, a :class:`Fetcher` is changed in place
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
@@ -21,6 +21,11 @@ from protocols.messages import (
 )
 
 CLOSES_SESSION = FetchRequest(partitions=(), closes_session=True)
+
+
+Readings = Mapping[TopicPartition, Reading]
+AskedOf = Callable[[int, Readings], tuple[FetchPartition, ...]]
+"""Returns what to ask a broker for, of the partitions that it leads."""
 
 
 class Broken(NamedTuple):
@@ -74,22 +79,24 @@ class Fetcher(FetchBuffer):
             positions.follow_leaders()
         if self.revoking or self._in_flight.issuperset(positions.by_leader):
             return []
-        if self._queue is None:
-            queued: Queued = {}
-            buffered = self._with_records()
-        else:
-            queued, buffered = self._queued_ends(), set()
-        found = []
+        asked_of, found = self._asked_of_each(now), []
         for leader, readings in positions.by_leader.items():
-            if leader == NO_LEADER or leader in self._in_flight or leader in buffered:
+            if leader == NO_LEADER or leader in self._in_flight or self.backs_off(leader, now):
                 continue
-            if self.backs_off(leader, now):
-                continue
-            wanted = self._partitions_to_fetch(readings, queued)
-            if wanted:
+            if wanted := asked_of(leader, readings):
                 self._asks(leader)
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
+
+    def _asked_of_each(self, now: int) -> AskedOf:  # noqa: ARG002  others ask by the time
+        """Return what to ask a broker for, as its records in the buffer allow."""
+        if self._queue is None:
+            buffered = self._with_records()
+            return lambda leader, readings: (
+                () if leader in buffered else self._partitions_to_fetch(readings, {})
+            )
+        queued = self._queued_ends()
+        return lambda _, readings: self._partitions_to_fetch(readings, queued)
 
     def _asks(self, broker: int) -> None:
         self._in_flight.add(broker)
@@ -97,7 +104,7 @@ class Fetcher(FetchBuffer):
         self._connected.add(broker)
 
     def _partitions_to_fetch(
-        self, readings: Mapping[TopicPartition, Reading], queued: Queued
+        self, readings: Readings, queued: Queued
     ) -> tuple[FetchPartition, ...]:
         """Return what a fetch asks for: behind the position, or behind what is *queued*."""
         full, unfetchable = self._queue, self.pending | self.paused
@@ -245,3 +252,8 @@ class Fetcher(FetchBuffer):
             part = FetchedRecords(tp, offsets[tp] + first, offsets[tp] + end, epochs=epochs)
             self._buffer.append(CompletedFetch(self.positions.readings[tp], part))
         self._line = self._buffer[0] if saved.drains else None
+
+
+def without(readings: Readings, left_out: Collection[TopicPartition]) -> Readings:
+    """Return some partitions of a broker without those to leave out."""
+    return {tp: reading for tp, reading in readings.items() if tp not in left_out}

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from protocols.consumer.fetch_buffer import CompletedFetch
-from protocols.consumer.fetching import Fetcher
+from protocols.consumer.fetching import AskedOf, Fetcher, Readings, without
 from protocols.consumer.positions import READING, Reading
 from protocols.consumer.reader import MS
-from protocols.messages import NO_LEADER, FetchRequest
+from protocols.messages import FetchPartition, FetchRequest
 
 
 class PrefetchFetcher(Fetcher):
@@ -31,26 +31,20 @@ class PrefetchFetcher(Fetcher):
         """When each buffered response was first seen: when it came."""
 
     def requests(self, now: int = 0) -> list[tuple[int, FetchRequest]]:
-        """Return the fetches to send now, by broker, and count them as in flight."""
+        """Note which responses are new; return the fetches to send now, as any client does."""
         self._came_us = {each: self._came_us.get(each, now) for each in self._buffer}
-        positions = self.positions
-        if positions.behind:
-            positions.follow_leaders()
-        if self.revoking:
-            return []
+        return super().requests(now)
+
+    def _asked_of_each(self, now: int) -> AskedOf:
         buffered = {each.reading.partition for each in self._buffer}
-        found = []
-        for leader, readings in positions.by_leader.items():
-            if leader == NO_LEADER or leader in self._in_flight or self.backs_off(leader, now):
-                continue
-            free = {tp: reading for tp, reading in readings.items() if tp not in buffered}
+
+        def asked_of(leader: int, readings: Readings) -> tuple[FetchPartition, ...]:
+            free = without(readings, buffered)
             if self._rests_until(leader) > now or not _are_placed(free.values()):
-                continue
-            wanted = self._partitions_to_fetch(free, {})
-            if wanted:
-                self._asks(leader)
-                found.append((leader, FetchRequest(partitions=wanted)))
-        return found
+                return ()
+            return self._partitions_to_fetch(free, {})
+
+        return asked_of
 
     def _rests_until(self, broker: int) -> int:
         """Return when (us) the last of the records of a broker is no longer new."""
