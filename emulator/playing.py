@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assignors.plugin import is_exclusive
@@ -11,6 +12,7 @@ from assignors.values import dataclass
 from emulator.errors import RefusedError
 from emulator.events import Event
 from emulator.ledger.entries import Ledger
+from emulator.loading import load
 from emulator.metrics.laws import Finding
 from emulator.metrics.metrics import Measured, Measurement, Metrics
 from emulator.scenario.deploys import ever_running
@@ -143,7 +145,7 @@ class Run:
 
 
 def run(  # noqa: PLR0913  one keyword an option
-    scenario: Scenario,
+    scenario: Scenario | str | Path,
     seed: int | None = None,
     *,
     keep_events: bool = True,
@@ -156,8 +158,8 @@ def run(  # noqa: PLR0913  one keyword an option
 ) -> Run:
     """Play a scenario once, in virtual time, and return its ledger and metrics.
 
-    *seed*: by default the scenario's own. *keep_events*: False for long runs, whose memory then
-    does not grow with simulated time. *mode*: ``folded``, or ``exact``: each poll and fetch is an
+    *scenario*: a scenario, or the path or catalogue name of one. *seed*: by default its own.
+    *keep_events*: False for long runs, whose memory then does not grow with simulated time. *mode*: ``folded``, or ``exact``: each poll and fetch is an
     event (slow; the same result, see :func:`emulator.check_modes`). *polls*: also record the result
     of each poll. *sink*: called with each event. *each_commit*: whether all events are written on
     time and one by one; otherwise those of ordinary work may be late or in sums, which is faster and
@@ -165,21 +167,23 @@ def run(  # noqa: PLR0913  one keyword an option
     replays of a real history. *log_files*:
     receives the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
 
-    Raises ``assignors.errors.AssignorError`` if the user's own assignor fails, and ``RefusedError``
-    if there is no such mode.
+    Raises ``ScenarioError``, ``assignors.errors.AssignorError`` if the user's own assignor fails, and
+    ``RefusedError`` if there is no such mode.
+
+    >>> run("quiet", keep_events=False).ledger.reprocessed
+    0
     """
     if mode not in (FOLDED, EXACT):
         raise RefusedError(f"`mode={mode}` does not exist; there are {FOLDED} and {EXACT}")
+    scenario = scenario if isinstance(scenario, Scenario) else load(scenario)
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
     shared = shared_assignors(scenario)
     measurement = Measurement(shared, replaced_groups(scenario), own_meters(scenario))
     facts = FactsMeter()
     sinks: list[Sink] = [measurement.feed, facts.feed]
-    if keep_events:
-        sinks.append(kept.append)
-    if sink is not None:
-        sinks.append(sink)
+    sinks += [kept.append] if keep_events else []
+    sinks += [] if sink is None else [sink]
     taken = replay if log_files is None else replace(replay, log_files=log_files)
     if each_commit is None:
         each_commit = keep_events or sink is not None

@@ -104,7 +104,7 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.verdicts": MEASURED | {"emulator.scenario"},
     "emulator.report": MEASURED,
     "emulator.report.wording": set(),
-    "emulator.playing": PLAYED | {"emulator.tables"},
+    "emulator.playing": PLAYED | {"emulator.loading", "emulator.tables"},
     "emulator.loading": PLAYED,
     "emulator.advice": ADVICE,
     "emulator.advising": ADVICE | {"emulator.advice", "emulator.subjects", "emulator.tables"},
