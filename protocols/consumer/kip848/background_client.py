@@ -198,8 +198,9 @@ class BackgroundClient:
         """Note that the application polls; make the listener calls, or throw."""
         state, slot = self.state, self.state.slot
         due = now + self.consumer.settings.max_poll_interval_ms * MS
-        failed = None if slot is None else slot.failed
-        self.state = replace(state, poll_due_us=due, slot=_ALWAYS, thrown=state.thrown or failed)
+        assert slot is not None, "positions are updated at any time"
+        thrown = state.thrown or slot.failed
+        self.state = replace(state, poll_due_us=due, slot=_ALWAYS, thrown=thrown)
         return self._become(application.call_needed(self.state, self.consumer, now))
 
     def _commit_if_due(self, now: int) -> Step[ClientState]:

@@ -109,7 +109,7 @@ class Client:
         Until then only records may arrive; call :meth:`resume` before any other event.
         """
         due = quiet_until(self.state, self.consumer, now)
-        if due is None or self._taking is not None:
+        if due is None:
             return None
         return due, CalmPoll(self.state, self.consumer, answered=self._answered)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.classic.calm import CalmPoll
+from protocols.consumer.reader import NEVER
 from protocols.machine import Send
 from protocols.messages import FetchedRecords, FetchRequest, FetchResponse, HeartbeatRequest
 
@@ -36,6 +37,7 @@ def test_a_poller_outside_poll_goes_on_when_the_client_has_handled_something():
     """Unless the client has to join again."""
     driver, due_us, calm = calm_member()
     assert driver.client.lent(calm, driver.now_us) == due_us
+    assert calm.wait_us == NEVER
 
     driver.learn()
     assert driver.client.lent(calm, driver.now_us) is None
@@ -49,8 +51,20 @@ def test_a_poller_in_poll_goes_on_until_the_client_has_a_duty():
 
     driver.client.resume(calm)
     assert driver.client.lent(calm, due_us) is None
-    assert driver.client.lent(calm, due_us - 1) == due_us
+    assert driver.client.lent(calm, due_us - 1) == due_us == calm.wait_us
     assert driver.client.calm(driver.now_us) is not None
+
+
+def test_a_poller_reads_what_arrives_in_the_instant_of_its_poll_and_returns_at_its_timeout():
+    """A poll without time to wait returns nothing if there is nothing."""
+    driver, _, calm = calm_member()
+    assert calm.poll(driver.now_us, 0) == ()
+
+    given = FetchedRecords(parts(0)[0], 0, 4)
+    calm.answered(driver.now_us, FetchResponse(BROKER, (given,)))
+    handed = calm.poll(driver.now_us, 0)
+    assert handed is not None
+    assert [(0, 4)] == [part[1:] for part in handed]
 
 
 @pytest.mark.parametrize("has_records", [True, False])

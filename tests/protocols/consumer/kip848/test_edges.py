@@ -1,0 +1,140 @@
+"""The consumer protocol at the edges: the instant of a deadline, a consumer that is no member, one that is fenced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protocols.consumer.calls import Closed, ExceptionName
+from protocols.consumer.clients import profile_of
+from protocols.consumer.kip848.background_client import BackgroundClient
+from protocols.consumer.kip848.machine import Client
+from protocols.consumer.kip848.threads import OUTSIDE
+from protocols.consumer.offset_store import OffsetStore, Stores
+from protocols.messages import OffsetCommitRequest
+from protocols.messages.errors import ErrorCode
+from protocols.values import replace
+
+from .driver import Beat, ClientDriver, offsets, parts
+from .test_background_client import background
+
+
+def test_a_poll_without_time_to_wait_returns_at_once():
+    """It does not set a timer for the same instant."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.begin_poll(0)
+
+    assert [()] == driver.returned
+
+
+@pytest.mark.parametrize(("later_us", "leaves"), [(0, True), (1, False)])
+def test_a_fetch_response_at_the_end_of_the_poll_interval_lets_the_member_leave(later_us, leaves):
+    """The background thread looks at its clock when something arrives."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.client.state = replace(driver.state, poll_due_us=driver.now_us + later_us)
+    driver.records({0: 3})
+
+    assert leaves is bool(driver.pending(Beat))
+
+
+def test_no_request_in_flight_has_a_number_that_was_not_given():
+    """The check of a debug run notices it."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.commit_async({0: 1})
+    ((_, flight),) = driver.state.in_flight.items()
+    driver.client.check()
+    wrong = {driver.state.reads.next_correlation_id: flight}
+    driver.client.state = replace(driver.state, in_flight=wrong)
+
+    with pytest.raises(AssertionError):
+        driver.client.check()
+
+
+def reader(client: str, **settings: Any) -> ClientDriver:
+    """Return a consumer of the consumer protocol that has assigned partition 0 to itself."""
+    driver = ClientDriver(**settings)
+    profile = profile_of(client)
+    consumer = replace(driver.client.consumer, assigned=parts(0), profile=profile)
+    made = BackgroundClient(consumer, 500) if profile.in_background else Client(consumer)
+    driver.client = made  # type: ignore[assignment]  # the same calls
+    driver.client.consumer.positions.seek(parts(0)[0], 7)
+    return driver
+
+
+@pytest.mark.parametrize("client", ["java", "librdkafka"])
+def test_a_consumer_with_partitions_of_its_own_commits_at_its_close_and_calls_nobody(client: str):
+    """It owns them to the end, and is no member that could have lost them."""
+    driver = reader(client)
+    driver.poll()
+    driver.close()
+
+    assert offsets({0: 7}) == driver.one(OffsetCommitRequest).offsets
+    driver.committed()
+    assert Closed() == driver.returned[-1]
+    assert [] == driver.calls
+
+
+def test_a_librdkafka_that_was_fenced_loses_its_partitions_at_its_close_and_commits_nothing():
+    """It has not polled since, so its listener was not called before."""
+    driver = background()
+    driver.beat_due()
+    commits = len(driver.ever(OffsetCommitRequest))
+    driver.refused(ErrorCode.FENCED_MEMBER_EPOCH)
+    driver.close()
+
+    assert [("lost", (0, 1))] == driver.calls
+    assert commits == len(driver.ever(OffsetCommitRequest))
+
+
+def test_a_listener_that_returns_at_the_deadline_of_close_does_not_cost_librdkafka_its_commit():
+    """The commit gets a request timeout of its own."""
+    driver = background()
+    driver.hold_calls = True
+    driver.close(1_000)
+    driver.advance(1_000)
+    commits = len(driver.ever(OffsetCommitRequest))
+    driver.end_call()
+
+    assert commits + 1 == len(driver.ever(OffsetCommitRequest))
+    assert driver.timers["close"] > driver.now_us
+
+
+def test_unsubscribe_returns_at_its_deadline():
+    """Nobody has answered the leaving heartbeat."""
+    driver = ClientDriver(enable_auto_commit=False, default_api_timeout_ms=1_000)
+    driver.stable({0: 0})
+    began_us = driver.now_us
+    assert driver.unsubscribe() is None
+    driver.advance((began_us - driver.now_us) / 1_000 + 999)
+    assert [] == driver.returned
+
+    driver.advance(1)
+    assert [OUTSIDE] == driver.returned
+
+
+def test_the_automatic_commit_of_librdkafka_covers_what_the_application_stores():
+    """``rd_kafka_offsets_store``."""
+    driver = background(auto_commit_interval_ms=1_000)
+    store = OffsetStore(Stores(at_hand_over=False, at_next_poll=False, only_forward=True))
+    driver.client.consumer = replace(driver.client.consumer, store=store)
+    driver.client.store(offsets({0: 3}))
+    driver.advance(1_000)
+
+    assert offsets({0: 3}) == driver.ever(OffsetCommitRequest)[-1].offsets
+
+
+def test_a_poll_of_librdkafka_throws_for_a_partition_without_a_committed_offset():
+    """Its reset policy is ``error``."""
+    driver = ClientDriver(enable_auto_commit=False, auto_offset_reset="none")
+    consumer = replace(driver.client.consumer, profile=profile_of("librdkafka"))
+    driver.client = BackgroundClient(consumer, 500)  # type: ignore[assignment]  # the same calls
+    driver.joining()
+    driver.reconcile(2, 0)
+    driver.beaten()
+    driver.fetched({})
+
+    assert ExceptionName.NO_OFFSET_FOR_PARTITION == driver.poll(100).exception
