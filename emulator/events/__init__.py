@@ -11,7 +11,8 @@ Data events may be written *late*, with the time at which they happened, and *su
 them (:class:`ProgressCounted`, :class:`CommitsCounted`, :class:`AppendsCounted`). Ledger, metrics,
 findings and reports are the same, to the microsecond, if the writer keeps these rules.
 
-*Order.* The data events of a consumer keep their order, and precede
+*Order.* The data events of a consumer keep their order, except that a :class:`ProgressCounted` may
+precede the commits of its time. They precede
 
 - the next control event with it as ``consumer``, ``sender`` or ``receiver``, and the end of the run;
 - a fault that has it in its target, if they happened at the very instant of the fault;

@@ -7,7 +7,7 @@ sessions nor assignments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from typing import NamedTuple
 
@@ -167,14 +167,16 @@ class Account:
         gone = self.latest is not None and self.latest.closed_by is not None
         return gone and bool(self.reader)
 
-    def parts(self, epoch: Epoch, first: int, end: int) -> Iterator[tuple[Account, int, int]]:
+    def parts(self, epoch: Epoch, first: int, end: int) -> Iterable[tuple[Account, int, int]]:
         """Split a range that *epoch* processed by the accounts of its records.
 
         An epoch that began before a truncation may still process truncated records.
         """
         if epoch.limit is None or end <= epoch.limit:
-            yield self, first, end
-            return
+            return ((self, first, end),)
+        return self._split(epoch, first, end)
+
+    def _split(self, epoch: Epoch, first: int, end: int) -> Iterator[tuple[Account, int, int]]:
         tails = [tail for tail in self.tails if tail.incarnation > epoch.log_incarnation]
         while first < end:
             account = next((tail.account for tail in tails if tail.first <= first), self)

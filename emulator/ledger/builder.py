@@ -183,15 +183,21 @@ class Processing:
         if holding is None or fact.first < holding[0].cursor:
             self._open_implied(event, fact)
             holding = consumer.holdings[fact.partition]
-        epoch, account = holding
         first = fact.first
-        if first > epoch.finished and not records_between(epoch.gaps, epoch.finished, first):
-            first = account.pass_over(epoch, first)
-        if first > epoch.finished:
-            attribution = self._attributions.for_gap(event, epoch)
-            for each, start, end in account.parts(epoch, epoch.finished, fact.first):
-                each.coverage.skip(start, end, attribution)
+        if first > holding[0].finished:
+            first = self._pass_gap(event, holding, first)
         self._finish(event, holding, first, fact.next_offset)
+
+    def _pass_gap(self, event: ev.Event, holding: Holding, first: int) -> int:
+        """Note what was skipped in front of a range; return where the range begins then."""
+        (epoch, account), begins = holding, first
+        if not records_between(epoch.gaps, epoch.finished, first):
+            begins = account.pass_over(epoch, first)
+        if begins > epoch.finished:
+            attribution = self._attributions.for_gap(event, epoch)
+            for each, start, end in account.parts(epoch, epoch.finished, first):
+                each.coverage.skip(start, end, attribution)
+        return begins
 
     def on_progress_counted(self, event: ev.Event, fact: ev.ProgressCounted) -> None:
         """Count equal periods together, or one by one where records may be reprocessed."""
@@ -245,7 +251,8 @@ class Processing:
         epoch, account = holding
         self._count(event, epoch, account, first, next_offset)
         epoch.advance(next_offset, event.at_us)
-        epoch.clamp()
+        if epoch.limit is not None:
+            epoch.clamp()
 
     def _count(
         self, event: ev.Event, epoch: Epoch, account: Account, first: int, next_offset: int

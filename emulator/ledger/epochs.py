@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.types import TopicPartition
 from assignors.values import dataclass
 from emulator.events import Event, OffsetGaps, ProgressCounted
-from emulator.events.run import end_of_finished, records_between
+from emulator.events.run import end_of_finished
 from emulator.ledger.cluster import link_to
 from emulator.ledger.entries import Cause, Link, Owner, Root, Step
 
@@ -292,8 +292,10 @@ class Epoch:
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
-        self.cursor = end_of_finished(next_offset, self.out_of_order, self.passable)
-        self.marks.add(self.cursor, at_us)
+        if self.out_of_order:
+            next_offset = end_of_finished(next_offset, self.out_of_order, self.passable)
+        self.cursor = next_offset
+        self.marks.add(next_offset, at_us)
 
     def advance_evenly(self, fact: ProgressCounted) -> None:
         """Move the cursor over equal periods."""
@@ -305,8 +307,9 @@ class Epoch:
 
         The range may have markers of transactions in it, and no records that compaction removed before.
         """
-        markers = self.gaps if isinstance(self.gaps, OffsetGaps) else None
-        return records_between(markers, first, next_offset)
+        if isinstance(self.gaps, OffsetGaps):
+            return self.gaps.count_in(first, next_offset)
+        return next_offset - first
 
     def finish_out_of_order(self, first: int, next_offset: int) -> None:
         """Note a range that a worker has finished before records in front of it."""

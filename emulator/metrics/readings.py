@@ -123,7 +123,9 @@ class Reader:
 
     def move(self, next_offset: int) -> None:
         """Move the cursor over what was processed."""
-        self.cursor = end_of_finished(next_offset, self.out_of_order, self.gaps)
+        if self.out_of_order:
+            next_offset = end_of_finished(next_offset, self.out_of_order, self.gaps)
+        self.cursor = next_offset
 
 
 def readers_with(readers: tuple[Reader, ...], new: Reader) -> tuple[Reader, ...]:

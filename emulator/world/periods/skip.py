@@ -28,7 +28,7 @@ from emulator.world.periods.shift import (
     renumbered,
 )
 from emulator.world.periods.state import Moving, State, first_limit_us, grown, timers_of
-from emulator.world.periods.sums import can_sum, open_commits, sums_of
+from emulator.world.periods.sums import SUMMED_TO_THE_END, can_sum, open_commits, sums_of
 from emulator.world.periods.upkeep import Habit, Upkeep
 from emulator.world.world import World
 from protocols.consumer.classic.calm import POLL
@@ -181,21 +181,22 @@ class Skip:
     def _write(self, since: Shift, times: int) -> None:
         """Write the events of the skipped periods, each at its time.
 
-        If sums may stand for data events, those of the last period are written one by one.
+        If sums may stand for data events, the commits of the last period are written one by one.
         """
         period = self._period
-        summed = self._sums(since, times - 1)
-        events = [event for event in period.events if event.id is not None or not summed]
+        summed, last = self._sums(since, times), period.events
+        events = [event for event in last if event.id is not None or not summed]
         for number in range(1, times):
             if events:
                 self._write_moved(events, since.plus(period.adds, number))
         if summed:
-            begun, ended = open_commits(period.events)
+            begun, ended = open_commits(last)
             self._write_late(begun, since.plus(period.adds, 1))
             for at_us, what in summed:
                 self._world.run.recorder.write_late(what, at_us)
             self._write_late(ended, since.plus(period.adds, times - 1))
-        self._write_moved(period.events, since.plus(period.adds, times))
+            last = [event for event in last if type(event.what) not in SUMMED_TO_THE_END]
+        self._write_moved(last, since.plus(period.adds, times))
 
     def _sums(self, since: Shift, times: int) -> list[tuple[int, DataEvent]]:
         """Return sums for the data events of so many periods; none: each is written."""

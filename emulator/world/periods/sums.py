@@ -26,6 +26,9 @@ _What = TypeVar("_What")
 ByKind = Mapping[type, Sequence[tuple[int, Any]]]
 """The contents of the events of a period, each with its time (us), by their type."""
 
+SUMMED_TO_THE_END = frozenset({Processed, Appended})
+"""The events of which the sums include the last period."""
+
 Work = list[tuple[int, Processed]]
 """What one consumer processed of one partition in a period, with times."""
 
@@ -36,17 +39,17 @@ def sums_of(
     """Return sums for the data events of *times* periods, each with its time (us).
 
     *events*: those of one period. *first*: how far the first of the periods is moved; *adds*: how
-    far each is moved from the one before. Commits that are open where the first begins, or where the
-    last ends, are not in the sums: :func:`open_commits`.
+    far each is moved from the one before. Commits of the last period are not in the sums, nor those
+    that are open where the first begins, or where the last but one ends: :func:`open_commits`.
     """
     later_us = first.later_us + (times - 1) * adds.later_us
     found = _by_kind(events)
-    counts = _commits_in(events, times)
+    counts = _commits_in(events, times - 1)
     last = {what.consumer: (at_us, what) for at_us, what in _of(found, CommitSent)}
     return [
         *(_progress(work, first, adds, times) for work in _work_of(found)),
         *(
-            (at_us + later_us, _commits(what, counts[what.consumer]))
+            (at_us + later_us - adds.later_us, _commits(what, counts[what.consumer]))
             for at_us, what in last.values()
             if counts[what.consumer]
         ),

@@ -61,6 +61,9 @@ class Cycles:
         self._ahead: list[Ahead] = []
         """The records that were ahead then."""
 
+        self._repeats = 0
+        """The number of periods behind which the same records are known to come; 0: none is known."""
+
         self._lap: Lap | None = None
         """The batches of the known period, or those noted so far; None: they are not known."""
 
@@ -87,8 +90,13 @@ class Cycles:
         if not number % 2 or cycle.waits[number] == phase_us:
             return False
         times = whole + 1
+        if times == self._repeats:
+            return True
         records = {tp: times * count for tp, count in cycle.records.items()}
-        return self._fetches.repeats(times * cycle.period_us, records, self._ahead)
+        if not self._fetches.repeats(times * cycle.period_us, records, self._ahead):
+            return False
+        self._repeats = times
+        return True
 
     def interrupted(self, *, goes_on: bool = False) -> None:
         """Note that something else happened: a period that is not known yet is not measured.
@@ -200,7 +208,7 @@ class Cycles:
         return self._mark is None or calm.clock.counts_on(self._mark.noted)
 
     def _begins(self, now: int) -> None:
-        self._since_us, self._ahead = now, self._fetches.ahead()
+        self._since_us, self._ahead, self._repeats = now, self._fetches.ahead(), 0
 
     def _is_again(self, mark: Mark, calm: CalmPoll, batch: Batch) -> bool:
         """Return whether the marked state is here again."""
