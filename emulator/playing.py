@@ -179,10 +179,10 @@ def run(  # noqa: PLR0913  one keyword an option
     chosen = scenario.seed if seed is None else seed
     kept: list[Event] = []
     shared = shared_assignors(scenario)
-    measurement = Measurement(shared, replaced_groups(scenario), own_meters(scenario))
     facts = FactsMeter()
-    sinks: list[Sink] = [measurement.feed, facts.feed]
-    sinks += [kept.append] if keep_events else []
+    others = dict.fromkeys(facts.kinds, lambda event, _: facts.feed(event))
+    measurement = Measurement(shared, replaced_groups(scenario), own_meters(scenario), others)
+    sinks: list[Sink] = [measurement.feed, *([kept.append] if keep_events else [])]
     sinks += [] if sink is None else [sink]
     taken = replay if log_files is None else replace(replay, log_files=log_files)
     if each_commit is None:

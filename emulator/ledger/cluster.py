@@ -170,9 +170,9 @@ class OffsetsPartition:
 
         The event of the commit may be written after the leader has stopped.
         """
-        at, elected = event.instant, self.stale.get(fact.broker)
         if fact.leader_epoch >= self.epoch:
             return None
+        at, elected = event.instant, self.stale.get(fact.broker)
         if elected is not None and elected.instant < at:
             return elected
         before = (link for b, link, end in self.was_stale if b == fact.broker and at < end)

@@ -199,12 +199,13 @@ class CommittedOffsets:
         processed: tuple[int, ...] = ()
         if flight is not None and flight.sent.offsets == fact.offsets:
             processed = flight.sent.processed
+        of_group, flights = self._committed[fact.group], self._flights
         for index, (partition, offset) in enumerate(fact.offsets):
-            committed = self.of(fact.group, partition)
+            committed = of_group.get(partition) or self.of(fact.group, partition)
             if flight is not None and flight.sent.kind == ev.CommitKind.ADMIN:
                 committed.reset(offset, BY_AN_ADMINISTRATOR)
             else:
-                answered = self.flight(committed.consumer, committed.commit) is None
+                answered = committed.commit not in flights.get(committed.consumer, ())
                 own = offset < committed.offset and is_own(partition, committed)
                 committed.accept(offset, own_progress=own, answered=answered)
             committed.accepted = accepted

@@ -292,10 +292,8 @@ class Epoch:
 
     def advance(self, next_offset: int, at_us: int) -> None:
         """Move the cursor to *next_offset*, finished at *at_us*."""
-        if self.out_of_order:
-            next_offset = end_of_finished(next_offset, self.out_of_order, self.passable)
-        self.cursor = next_offset
-        self.marks.add(next_offset, at_us)
+        self.cursor = end_of_finished(next_offset, self.out_of_order, self.passable)
+        self.marks.add(self.cursor, at_us)
 
     def advance_evenly(self, fact: ProgressCounted) -> None:
         """Move the cursor over equal periods."""

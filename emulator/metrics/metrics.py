@@ -23,6 +23,7 @@ from emulator.metrics.downtime import DowntimeMeter
 from emulator.metrics.laws import Finding, LawChecker
 from emulator.metrics.members import MemberMeter
 from emulator.metrics.readings import (
+    Handler,
     Key,
     LateMeter,
     Meter,
@@ -168,6 +169,7 @@ EMPTY: Mapping[str, Reading] = {
 """For each meter that only some scenarios have: its figures in all others."""
 
 NO_METERS: Mapping[str, LateMeter] = {}
+NO_HANDLERS: Mapping[type, Handler] = {}
 
 
 class MetricsMeter:
@@ -282,7 +284,8 @@ class Measurement:
 
     *shared_assignors*: names of assignors that intentionally assign a partition to several members.
     *replaces*: group to the group whose work it takes over. *some*: by their keys in ``EMPTY``, the
-    meters that this scenario needs besides those of all scenarios.
+    meters that this scenario needs besides those of all scenarios. *others*: by their types, what
+    takes events after all meters.
     """
 
     def __init__(
@@ -290,17 +293,19 @@ class Measurement:
         shared_assignors: Collection[str] = (),
         replaces: Mapping[str, str] = NOTHING,
         some: Mapping[str, LateMeter] = NO_METERS,
+        others: Mapping[type, Handler] = NO_HANDLERS,
     ) -> None:
         self._builder = LedgerBuilder(shared_assignors)
         self._meter = MetricsMeter(replaces, some)
         self._laws = LawChecker(shared_assignors)
         parts = (self._builder.handlers, self._meter.handlers, self._laws.handlers)
-        self._handlers = in_turn(
+        tables = [
             {kind: handler}
             for part in parts
             for kind, handlers in part.items()
             for handler in handlers
-        )
+        ]
+        self._handlers = in_turn([*tables, others])
         """What an event is passed to, by its type: one look-up for ledger, meters and laws."""
 
     def feed(self, event: Event) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Final
 
 from assignors.types import TopicPartition
 from emulator import events as ev
@@ -43,7 +44,7 @@ UNKNOWN_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
 
 
 class FactsMeter:
-    """Follows a run; pass every event to ``feed``, then call ``close`` once."""
+    """Follows a run; pass every event of its ``kinds`` to ``feed``, then call ``close`` once."""
 
     def __init__(self) -> None:
         self._groups = defaultdict[str, GroupFacts](GroupFacts)
@@ -80,6 +81,7 @@ class FactsMeter:
 
         self._now_us = 0
         self._handlers = self._handlers_by_event()
+        self.kinds: Final = frozenset(self._handlers)
 
     def _handlers_by_event(self) -> dict[type, Handler]:
         return {
@@ -374,16 +376,14 @@ class FactsMeter:
         group.interruptions.join()
         group.switching.assign(what.protocol)
 
-    def _on_stable(self, _: ev.Event, what: ev.GroupStabilised) -> None:
+    def _on_stable(self, _: ev.Event, what: ev.GroupStabilised | ev.GroupEmptied) -> None:
         group = self._groups[what.group]
         group.rebalancing_since_us = None
         group.waits.syncing = False
 
-    def _on_emptied(self, _: ev.Event, what: ev.GroupEmptied) -> None:
-        group = self._groups[what.group]
-        group.members.clear()
-        group.rebalancing_since_us = None
-        group.waits.syncing = False
+    def _on_emptied(self, event: ev.Event, what: ev.GroupEmptied) -> None:
+        self._groups[what.group].members.clear()
+        self._on_stable(event, what)
 
     def _on_converted(self, _: ev.Event, what: ev.GroupConverted) -> None:
         group = self._groups[what.group]

@@ -245,7 +245,7 @@ def _topic_id(topic: str, broker: Broker) -> str:
 
 def _response(request: OffsetCommitRequest, refused: Refused) -> OffsetCommitResponse:
     if not refused:
-        return OffsetCommitResponse(errors=tuple((entry[0], _NONE) for entry in request.offsets))
+        return OffsetCommitResponse(errors=tuple([(entry[0], _NONE) for entry in request.offsets]))
     return OffsetCommitResponse(
         errors=tuple((entry[0], refused.get(entry[0], _NONE)) for entry in request.offsets)
     )

@@ -302,7 +302,7 @@ class OffsetToCommit(NamedTuple):
 
 def pairs_of(offsets: tuple[OffsetToCommit, ...]) -> tuple[tuple[TopicPartition, int], ...]:
     """Return the partitions and offsets of a commit."""
-    return tuple((entry.partition, entry.offset) for entry in offsets)
+    return tuple([(entry.partition, entry.offset) for entry in offsets])
 
 
 TopicIds = tuple[tuple[str, str], ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from assignors.types import TopicPartition
 from emulator import events
 from emulator.world.cluster.coordinator_events import commit_name
 from emulator.world.cluster.shards import OffsetsTopic
@@ -66,16 +65,14 @@ class ClientEvents:
     def _commit_sent(self, process: ConsumerProcess, fact: facts.CommitSent) -> None:
         process.settle()
         name = commit_name(process.name, fact.correlation_id)
-        partitions = [partition for partition, _ in fact.offsets]
-        process.progress.write_all(partitions)
-        done = [_finished(process, tp, offset) for tp, offset in fact.offsets]
+        process.progress.write_all([partition for partition, _ in fact.offsets])
         sent = recorded(
             fact,
             consumer=process.blueprint.name,
             group=process.blueprint.group.id,
             commit=name,
             kind=str(fact.kind),
-            processed=tuple(-1 if end is None else end for end in done),
+            processed=_processed(process, fact.offsets),
         )
         self._run.recorder.write_data(sent)
 
@@ -195,12 +192,14 @@ class ClientEvents:
         return event
 
 
-def _finished(process: ConsumerProcess, tp: TopicPartition, offset: int) -> int | None:
-    """Return the end of what was processed when a commit was made.
+def _processed(process: ConsumerProcess, offsets: events.Offsets) -> tuple[int, ...]:
+    """Return the end of what was processed when a commit was made, of each partition; -1: it has none.
 
     Workers may have finished more since the application chose the offset: that is no mistake of it.
     """
-    blueprint, done = process.blueprint, process.progress.done(tp)
-    if done is None or blueprint.group.is_serial or blueprint.commit.off_by_one:
-        return done
-    return min(done, offset)
+    blueprint, progress = process.blueprint, process.progress
+    ends = [progress.done(tp) for tp, _ in offsets]
+    done = [-1 if end is None else end for end in ends]
+    if not (blueprint.group.is_serial or blueprint.commit.off_by_one):
+        done = [min(end, offset) for end, (_, offset) in zip(done, offsets, strict=True)]
+    return tuple(done)

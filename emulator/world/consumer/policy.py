@@ -192,16 +192,17 @@ class PolicyCommits:
     def offsets_of(self, ends: Ends, *, exact: bool = False) -> Offsets:
         """Return next offsets as the policy commits them; *exact*: as code of the user gave them."""
         back = 1 if self._policy.off_by_one and not exact else 0
-        return tuple(
+        found = [
             OffsetToCommit(tp, max(0, end - back), self._epoch(tp, end)) for tp, end in ends.items()
-        )
+        ]
+        return tuple(found)
 
     def _epoch(self, tp: TopicPartition, end: int) -> int:
         """Return the leader epoch of the last record before ``end``, if the policy sends it."""
-        reading = self._process.client.consumer.positions.readings.get(tp)
-        if reading is None or not self._policy.leader_epoch:
+        if not self._policy.leader_epoch:
             return UNKNOWN_EPOCH
-        return epoch_at(reading.epochs, end - 1)
+        reading = self._process.client.consumer.positions.readings.get(tp)
+        return UNKNOWN_EPOCH if reading is None else epoch_at(reading.epochs, end - 1)
 
     # -- results ----------------------------------------------------------------------------
 

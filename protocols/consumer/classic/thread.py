@@ -24,7 +24,7 @@ from protocols.consumer.classic import (
     rejoin,
 )
 from protocols.consumer.classic.calm import POLL
-from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume
+from protocols.consumer.classic.phases import Calling, Closing, CommittingSync, Outside, Resume
 from protocols.consumer.classic.responses import on_disconnected, pump, respond
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.fetch_buffer import NO_PARTITIONS
@@ -348,7 +348,8 @@ class ApplicationThread:
             if isinstance(self.state.app, CommittingSync):
                 after = application.advance_commit_sync(self.state, self.consumer, now)
                 effects += self._become(after)
-            effects += self._become(application.advance_close(self.state, self.consumer, now))
+            if isinstance(self.state.app, Closing):
+                effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
