@@ -199,7 +199,7 @@ class FetchBuffer:
         """Return how many records of each partition the next :meth:`collect` would return."""
         sizes = []
         for completed in self._buffer:
-            if limit > 0 and self._wanted(completed):
+            if self._wanted(completed):
                 sizes.append(min(completed.count, limit))
                 limit -= sizes[-1]
         return tuple(size for size in sizes if size)

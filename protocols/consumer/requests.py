@@ -116,7 +116,7 @@ def begin_call(state: A) -> A:
     A back-off ends with the call that it began in (``AbstractCoordinator.ensureCoordinatorReady``).
     """
     unknown = state.coordinator
-    if not isinstance(unknown, Unknown) or not (unknown.retry_us or unknown.pauses):
+    if not isinstance(unknown, Unknown) or not unknown.retry_us:
         return state
     return replace(state, coordinator=replace(unknown, retry_us=0, pauses=0))
 

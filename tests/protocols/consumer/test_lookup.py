@@ -78,6 +78,14 @@ def test_which_broker_is_the_better_choice_depends_on_the_client(client, fetchin
     assert brokers == [asked(driver, attempt) for attempt in range(3)]
 
 
+def test_of_idle_brokers_kafka_python_asks_a_connected_one():
+    """Also when it is not that one's turn."""
+    driver = reader(2, client="kafka-python")
+    driver.client.consumer.fetcher.arrived(FetchResponse(2, ()))
+
+    assert 2 == asked(driver, 2)
+
+
 def without_brokers(driver: ClientDriver | AsyncDriver, for_us: int) -> None:
     """Break the connections to all brokers; none may be opened again for that time."""
     for broker in BROKERS:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
+from protocols.consumer.classic.membership import note_new_metadata
 from protocols.consumer.offset_store import OffsetStore, Stores
 from protocols.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     ListOffsetsRequest,
+    MetadataRequest,
     OffsetCommitRequest,
 )
 from protocols.messages.errors import ErrorCode
@@ -103,3 +105,34 @@ def test_a_partition_of_its_own_that_awaits_its_reset_needs_no_coordinator():
     driver.poll(1_000)
 
     assert driver.pending(ListOffsetsRequest)
+
+
+@pytest.mark.parametrize(
+    ("by_step", "topics", "rejoins"),
+    [
+        (True, {"t": 4}, True),
+        (False, {"t": 4}, False),
+        (True, {"t": 2}, False),
+        (False, {"t": 2}, False),
+        (False, {"t": 2, "u": 1}, True),
+    ],
+)
+def test_a_member_of_librdkafka_joins_again_for_other_topics_or_for_periodic_metadata(
+    by_step: bool, topics: dict[str, int], rejoins: bool
+):
+    """``rd_kafka_cgrp_metadata_update_check``: other partition counts show in the latter only."""
+    driver = background("librdkafka", enable_auto_commit=False, subscribe=("t", "u"))
+    driver.stable({0: 0})
+    driver.topics = topics
+    found = driver.metadata(MetadataRequest(topics=("t", "u"))).topics
+    known = driver.state.metadata
+    news = replace(
+        known,
+        version=known.version + 1,
+        step_seen=not by_step,
+        topics={topic.name: topic for topic in found},
+    )
+    state = replace(driver.state, reads=replace(driver.state.reads, metadata=news))
+
+    after = note_new_metadata(state, driver.client.consumer)
+    assert rejoins is (after.rejoin is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer import metadata
 from protocols.consumer.classic.calm import CalmPoll
 from protocols.consumer.reader import NEVER
 from protocols.machine import Send
@@ -31,6 +32,18 @@ def test_no_client_is_replaced_in_poll_or_while_it_gives_partitions_up():
     driver.poll(100)
 
     assert driver.client.calm(driver.now_us) is None
+
+
+def test_a_member_that_awaits_a_round_is_replaced_until_it_has_to_ask_for_metadata():
+    """It reads the partitions that it keeps, and sends no heartbeat."""
+    driver = manual_member(assignors=("cooperative-sticky",), metadata_max_age_ms=60_000)
+    driver.learn()
+    driver.poll()
+    due_us = metadata.due_us(driver.state.metadata, driver.client.consumer)
+    found_us, _ = driver.client.calm(due_us - 1)
+
+    assert found_us == due_us
+    assert driver.client.calm(due_us) is None
 
 
 def test_a_poller_outside_poll_goes_on_when_the_client_has_handled_something():

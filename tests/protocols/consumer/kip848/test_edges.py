@@ -10,9 +10,10 @@ from protocols.consumer.calls import Closed, ExceptionName
 from protocols.consumer.clients import profile_of
 from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.consumer.kip848.machine import Client
-from protocols.consumer.kip848.threads import OUTSIDE
+from protocols.consumer.kip848.state import Progress
+from protocols.consumer.kip848.threads import OUTSIDE, Lag
 from protocols.consumer.offset_store import OffsetStore, Stores
-from protocols.messages import OffsetCommitRequest
+from protocols.messages import ListOffsetsRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -138,3 +139,38 @@ def test_a_poll_of_librdkafka_throws_for_a_partition_without_a_committed_offset(
     driver.fetched({})
 
     assert ExceptionName.NO_OFFSET_FOR_PARTITION == driver.poll(100).exception
+
+
+def test_a_poll_event_waits_for_the_resets_that_it_has_requested():
+    """Until its ListOffsets are answered it is not complete."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.joining()
+    driver.reconcile(2, 0)
+    driver.beaten()
+    driver.poll(10_000)
+    driver.fetched({})
+    (asked,) = driver.pending(ListOffsetsRequest)
+    slot = driver.state.slot
+    assert slot is not None
+
+    assert (Progress.TAKEN, (asked.number,)) == (slot.progress, slot.lists)
+
+
+@pytest.mark.parametrize("lag_us", [0, 5_000])
+def test_a_poll_whose_time_is_over_returns_a_little_after_its_listener(lag_us: int):
+    """As long as the application thread needs to come to its next pass."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.joining()
+    driver.hold_calls = True
+    driver.poll(1_000)
+    driver.beaten(1, 0, assigned=())
+    driver.advance(500)
+    assert driver.running
+    driver.advance(500)
+    driver.returned.clear()
+    driver.lags[Lag.NEXT] = lag_us
+    driver.end_call()
+    assert [()] * (lag_us == 0) == driver.returned
+
+    driver.advance(lag_us / 1_000)
+    assert [()] == driver.returned

@@ -1,0 +1,54 @@
+"""When clients request metadata again: by their age or in fixed steps, and what makes them incomplete."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.messages import MetadataRequest
+
+from .classic.driver import BROKER, ClientDriver, parts
+from .classic.test_background import background
+
+
+def reader(client: str, interval_ms: int) -> ClientDriver:
+    """Return a consumer without a group."""
+    settings = {
+        "assigned": parts(0),
+        "metadata_max_age_ms": interval_ms,
+        "enable_auto_commit": False,
+    }
+    driver = ClientDriver(**settings) if client == "java" else background(client, **settings)
+    driver.client.consumer.positions.seek(parts(0)[0], 0)
+    return driver
+
+
+@pytest.mark.parametrize(
+    ("client", "interval_ms", "times_ms"),
+    [
+        ("java", 60_000, [0, 30_000, 90_000]),
+        ("aiokafka", 60_000, [0, 30_000, 90_000]),
+        ("librdkafka", 60_000, [0, 30_000, 60_000, 120_000]),
+        ("librdkafka", 0, [0, 30_000]),
+    ],
+)
+def test_metadata_are_requested_by_their_age_or_in_steps_from_the_first_request(
+    client: str, interval_ms: int, times_ms: list[int]
+):
+    """Librdkafka counts on when a broken connection has made it ask in between; 0 switches that off."""
+    driver = reader(client, interval_ms)
+    driver.poll(200_000)
+    driver.advance(30_000)
+    driver.disconnect(BROKER)
+    driver.advance(100_000)
+
+    assert times_ms == driver.times_ms(MetadataRequest)
+
+
+def test_a_broker_with_the_number_0_is_a_leader():
+    """Metadata with it are complete: they are not requested again."""
+    driver = ClientDriver(brokers=(0,), assigned=parts(0), enable_auto_commit=False)
+    driver.client.consumer.positions.seek(parts(0)[0], 0)
+    driver.poll(10_000)
+    driver.advance(10_000)
+
+    assert [0] == driver.times_ms(MetadataRequest)
