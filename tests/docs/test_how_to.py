@@ -180,6 +180,7 @@ def test_the_examples_of_imports_and_audits(cluster):
             play_python(at_home(text))
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_a_command_of_spark_submit_runs_on_a_local_master(cluster):
     """With the program of the page, and files of this machine."""
