@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: env demo test test-long soak browser check docs captures clean
+.PHONY: env demo test test-long soak browser check types layout style docs site captures clean
 
 env: $(VENV)/.ready
 
@@ -42,17 +42,25 @@ browser: env
 	npm install --silent --no-save --prefix $(VENV) axe-core mermaid
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt viztracer
 
+# Two parts at a time, each with its output in one piece.
 check: env
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync types layout style site
+
+types:
+	$(BIN)/mypy
+
+layout:
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_architecture.py
-	$(MKDOCS)
 
 # The documentation as a site, in build/site; a broken link or a page without a place ends it.
-docs: env
-	$(MKDOCS)
-MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+docs: env site
+
+site:
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Every experiment on a real Kafka, RUNS times, JOBS at a time; what exists is kept, so that the target
 # can be repeated. Then three runs of each are kept in tests/captures-more. Needs Java and Maven.
