@@ -185,8 +185,9 @@ class Client(ApplicationThread):
 
     def go_on(self, calm: CalmPoll) -> int:
         """Pass the deadlines of this client to that poller; return until when (us) it may poll."""
-        calm.go_on(self.state.beat, self._due_us)
-        return self._due_us
+        due_us = self._due_us
+        calm.go_on(self.state.beat, due_us)
+        return due_us
 
     def beat(self, now: int, response: Envelope | None = None) -> Step[ClientState] | None:
         """Send a heartbeat, or take the *response* to one, while the poller waits; None: not now."""

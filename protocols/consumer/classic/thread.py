@@ -368,7 +368,7 @@ class ApplicationThread:
         fetcher.revoking = after.revoking or duties.holds_records(after, self.consumer)
         self._settled = duties.settled(after, self.consumer)
         was_calm, self._calm = self._calm, self._settled and not duties.has_responses(after)
-        self._awaits_round = duties.awaits_round(after, self.consumer)
+        self._awaits_round = after.future is not None and duties.awaits_round(after, self.consumer)
         if self._calm and not was_calm:
             return (*step.effects, CancelTimer(membership.RETRY))
         return step.effects
