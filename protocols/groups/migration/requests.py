@@ -56,8 +56,7 @@ def _upgrade(
     shard: AnyShard, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
 ) -> Turn[AnyShard]:
     ready = upgrade.convert(shard, shard.groups[request.group_id], header, request, at)
-    turn = _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
-    return upgrade.as_replayed(turn, request.group_id)
+    return _either(shard, ready, consumer_heartbeat(ready.state, header, request, at))
 
 
 def join_consumer_group(

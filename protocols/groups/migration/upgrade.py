@@ -43,7 +43,6 @@ from protocols.offsets_topic.records import (
     MemberMetadata,
     Record,
 )
-from protocols.offsets_topic.records.consumer import ConsumerGroupMemberMetadataKey
 from protocols.offsets_topic.records.embedded import read_assignment, read_subscription
 from protocols.values import replace
 
@@ -163,26 +162,6 @@ def _as_consumer_group(group: classic.Group, at: Moment) -> Draft:
                 for name, given in wanted.items()
             ),
         ]
-    )
-
-
-def as_replayed(turn: Turn[AnyShard], group_id: str) -> Turn[AnyShard]:
-    """Return *turn* with the members of a new consumer group in the order of the turn's records.
-
-    The coordinator discards the group that it converted, and replays the records into another.
-    """
-    groups = turn.state.durable.groups
-    group = groups.get(group_id)
-    if not isinstance(group, consumer.Group):
-        return turn
-    members = consumer.NO_MEMBERS
-    for key, _ in turn.records:
-        if isinstance(key, ConsumerGroupMemberMetadataKey):
-            member = group.members.get(key.member_id)
-            members = members if member is None else members.put(key.member_id, member)
-    groups = groups.hold(group_id, replace(group, members=members))
-    return replace(
-        turn, state=replace(turn.state, durable=replace(turn.state.durable, groups=groups))
     )
 
 

@@ -13,7 +13,7 @@ from protocols.consumer.kip848.machine import Client
 from protocols.consumer.kip848.state import Progress
 from protocols.consumer.kip848.threads import OUTSIDE, Lag
 from protocols.consumer.offset_store import OffsetStore, Stores
-from protocols.messages import ListOffsetsRequest, OffsetCommitRequest
+from protocols.messages import FindCoordinatorRequest, ListOffsetsRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -174,3 +174,37 @@ def test_a_poll_whose_time_is_over_returns_a_little_after_its_listener(lag_us: i
 
     driver.advance(lag_us / 1_000)
     assert [()] == driver.returned
+
+
+@pytest.mark.parametrize(
+    ("error", "looks"),
+    [
+        (ErrorCode.NOT_COORDINATOR, True),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, True),
+        (ErrorCode.REQUEST_TIMED_OUT, True),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, False),
+    ],
+)
+def test_some_answers_to_a_commit_let_the_client_look_for_its_coordinator(error, looks):
+    """One that loads the group is the right one."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.deaf.add(FindCoordinatorRequest)
+    driver.commit_sync({0: 1})
+    driver.committed(error)
+    driver.advance(1_000)
+
+    assert looks is bool(driver.ever(FindCoordinatorRequest))
+
+
+def test_a_spurious_wake_up_of_a_poll_that_waits_makes_the_listener_call_that_is_needed():
+    """The background thread wakes nobody for it."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0, 1: 0})
+    driver.to_own(0)
+    driver.poll(60_000)
+    assert driver.state.needed
+    assert [] == driver.calls
+    driver.carry_out(driver.client.notice(driver.now_us))
+
+    assert [("revoked", (1,))] == driver.calls

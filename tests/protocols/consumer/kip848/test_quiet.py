@@ -9,7 +9,7 @@ import pytest
 from protocols.consumer.calls import Failed
 from protocols.consumer.kip848.calm import CalmPoll, is_settled, quiet_until
 from protocols.consumer.kip848.state import Progress, Slot
-from protocols.consumer.kip848.threads import FetchesWanted, Polled
+from protocols.consumer.kip848.threads import FetchesWanted, Polled, Polling
 from protocols.values import replace
 
 from .driver import ClientDriver
@@ -105,3 +105,15 @@ def test_a_poller_without_time_to_wait_returns_nothing_at_once():
     calm = CalmPoll(driver.state, driver.client.consumer, answered=False)
 
     assert () == calm.poll(driver.now_us, 0)
+
+
+def test_a_wait_that_comes_again_ends_later_with_its_poll():
+    """Outside poll there is no time at which it returns."""
+    driver = quiet_driver()
+    now = driver.now_us
+    calm = CalmPoll(driver.state, driver.client.consumer, answered=False)
+    assert 0 == calm.saved(now).until_us
+
+    assert calm.poll(now, 1_000_000) is None
+    calm.restore(calm.saved(now), now + 7)
+    assert Polling(now + 1_000_007) == calm.leave(driver.state).state.app

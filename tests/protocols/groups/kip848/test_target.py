@@ -46,6 +46,24 @@ def own(asked: Asked, *topics: Any, **settings: Any) -> ConsumerGroupDriver:
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "written"),
+    [((1, 0), (), 1), ((0,), (1,), 2), ((0, 1), (), 1)],
+)
+def test_a_target_in_another_order_is_no_change(asked, first, second, written):
+    """The log has sets of partitions (``TargetAssignmentBuilder.build``)."""
+    it = own(asked, topic(partitions=2))
+    it.join("A")
+    given = {"A": first, "B": second}
+    asked.answer = {
+        member: tuple(TopicPartition("t", number) for number in numbers)
+        for member, numbers in given.items()
+    }
+    it.join("B")
+
+    assert written == it.types.count("7")
+
+
 def test_members_without_a_change_are_not_written():
     """A swap writes two records, a join of one without partitions one."""
     it = ConsumerGroupDriver(topic(partitions=2))

@@ -234,6 +234,22 @@ def test_behind_the_mapped_part_records_stay():
     assert [(2, "a"), (4, "b"), (5, "c"), (6, "x")] == contents(second)
 
 
+def test_the_first_record_behind_the_mapped_part_stays_without_a_key():
+    """``Cleaner.shouldRetainRecord`` looks at no record past the latest offset of its map."""
+    put = [LogRecord(0, 5, b"a", b"v"), LogRecord(1, 5, None, b"v")]
+    log = Log.of([Batch.read(encode_batch(put))], [])
+    mapped = OffsetMap({b"a": 0}, [0], [], 0, 1)
+    compaction = Compaction(mapped=mapped, now_ms=NOW, high_watermark=2)
+    kept = [
+        record.offset
+        for cleaned in compact(log.segments, log.read, compaction)
+        for batch in map(Batch.read, cleaned.batches)
+        for record in batch.records()
+    ]
+
+    assert [0, 1] == kept
+
+
 def test_segments_behind_the_mapped_part_are_not_copied():
     """Not even read."""
     log = Log.of([commits(["a"], 0)], [commits(["a"], 1)], [commits(["a"], 2)])
