@@ -189,6 +189,10 @@ class Fetcher(FetchBuffer):
             self._connected.add(broker)
         return False
 
+    def is_connected(self, broker: int) -> bool:
+        """Return whether a connection to a broker is open, or is opened for a request that waits."""
+        return broker in self._connected
+
     def has_fetched(self, broker: int) -> bool:
         """Return whether it has fetched from a broker."""
         return broker in self._sessions

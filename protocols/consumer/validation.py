@@ -70,6 +70,13 @@ def _ask(reads: Reads, reader: Reader, now: int, *, connects_first: bool) -> Ste
     return Step(reads, effects)
 
 
+def may_ask(reads: Reads, reader: Reader, now: int) -> bool:
+    """Return whether all that a validation waited for is open connections, which this turn opened."""
+    return not reads.validating and any(
+        reader.fetcher.is_connected(leader) for leader in _by_leader(reader, now)
+    )
+
+
 def _by_leader(reader: Reader, now: int) -> dict[int, dict[TopicPartition, FetchPosition]]:
     """Return the positions to validate by leader; omit positions without a known leader."""
     found: dict[int, dict[TopicPartition, FetchPosition]] = {}

@@ -37,8 +37,16 @@ def begin_poll(state: ClientState) -> ClientState:
 
 
 def update_positions(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Request the validations, committed offsets and resets that positions need."""
-    step = on_reads(state, lambda reads: validation.validate_positions(reads, consumer, now))
+    """Request the validations, committed offsets and resets that positions need.
+
+    A leader without a connection is asked in the pass after that which opens it
+    (``OffsetFetcher.validatePositionsAsync``).
+    """
+    connects_first = not consumer.profile.in_background
+    step = on_reads(
+        state,
+        lambda r: validation.validate_positions(r, consumer, now, connects_first=connects_first),
+    )
     thrown = any(isinstance(effect, Return) for effect in step.effects)
     if thrown or consumer.positions.all_reading():
         return step
@@ -74,13 +82,14 @@ def _next_try_us(state: ClientState, consumer: Consumer, now: int) -> int | None
 
     The next turn follows at once behind the one that took committed offsets: their response has woken
     the network client, whose next wait therefore ends as it begins
-    (``ConsumerNetworkClient.firePendingCompletedRequests``).
+    (``ConsumerNetworkClient.firePendingCompletedRequests``). An opened connection also ends a wait. Its
+    set-up takes no time here, but as long as a validation that was sent beside it.
     """
     waits = [consumer.positions.next_due_us(now)]
     if waiting_for_committed(consumer):
         waits.append(state.offsets_retry_us)
     if consumer.positions.due(Phase.VALIDATING, now):
-        if state.reads.taken_us == now:
+        if state.reads.taken_us == now or validation.may_ask(state.reads, consumer, now):
             return now
         waits.append(now + consumer.settings.retry_backoff_ms * MS)
     return min((wait for wait in waits if wait is not None and wait > now), default=None)

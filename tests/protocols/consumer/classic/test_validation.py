@@ -61,6 +61,35 @@ def test_it_is_asked_about_in_the_next_turn_which_follows_at_once():
     assert taken_us == sent.at_us
 
 
+def test_a_leader_without_a_connection_is_asked_behind_those_that_have_one():
+    """The first pass of poll only opens it; an open one has been asked in the meantime."""
+    driver = driven()
+    driver.leaders = {parts(0)[0]: 2, parts(1)[0]: 1}
+    driver.client.consumer.fetcher.connect(1)
+    driver.join(0, 1)
+    driver.poll(100_000)
+    driver.fetched({0: 5, 1: 5}, epoch=0)
+    driver.advance(1)
+    assert [1] == [sent.node for sent in driver.pending(ASK)]
+
+    driver.advance(5)
+    driver.ends({1: (0, 9)})
+    assert ([2], [(1, 5, 0)]) == ([sent.node for sent in driver.pending(ASK)], fetches(driver, 1))
+
+
+def test_a_leader_without_a_connection_is_asked_at_once_if_no_other_is():
+    """What the set-up of a connection takes is left out, and nothing else is awaited."""
+    driver = driven()
+    driver.leaders = {parts(0)[0]: 2}
+    driver.join(0)
+    driver.poll(100_000)
+    driver.fetched({0: 5}, epoch=0)
+    fetched_us = driver.now_us
+    driver.advance(1)
+
+    assert [(2, fetched_us)] == [(sent.node, sent.at_us) for sent in driver.pending(ASK)]
+
+
 def test_a_committed_offset_without_an_epoch_is_read_at_once():
     """Nothing could be compared: an explicit commit, or one made right after a reset."""
     driver = starting(-1)
@@ -252,6 +281,7 @@ def test_of_truncations_at_two_leaders_the_first_is_thrown():
     """The other is found again when its position is asked about again."""
     driver = reading(0, 1, 2, topics={"t": 3}, auto_offset_reset="none")
     driver.leader_epochs = dict.fromkeys(parts(0, 1), 1)
+    driver.client.consumer.fetcher.connect(2)
     elected(driver)
     driver.records({2: 1})
     first, second = (sent.message.partitions[0].partition for sent in driver.pending(ASK))

@@ -185,10 +185,11 @@ def refuse(driver: ClientDriver, current: LeaderAndEpoch) -> None:
 
 
 def test_a_refusal_that_names_the_leader_saves_the_metadata_request():
-    """The position is validated there at once (KIP-951)."""
+    """The position is validated there at once, behind the pass that opens the connection (KIP-951)."""
     driver = reading()
     before = metadata_asked(driver)
     refuse(driver, LeaderAndEpoch(2, 1))
+    driver.advance(1)
 
     assert [2] == [sent.node for sent in driver.pending(ASK)]
     assert before == metadata_asked(driver)
