@@ -78,8 +78,9 @@ def _formation(capture: Capture) -> Iterator[model.Fault]:
         if len(sent) > 1 and (first or facts.got_an_id(capture, trace)):
             yield _delay(up.member, "JoinGroup", "response", up.started_us, sent[1], f"id-{name}")
         if len(sent) > 1 and first and up.joined_us is not None:
+            between_us = (sent[1] + up.joined_us) // 2
             yield _delay(
-                up.member, "JoinGroup", "response", sent[1], up.joined_us, f"join-answer-{name}"
+                up.member, "JoinGroup", "response", between_us, up.joined_us, f"join-answer-{name}"
             )
         if first and up.assigned_us is not None:
             yield _delay(

@@ -35,9 +35,10 @@ class Noise:
     """The delays of one machine, in microseconds."""
 
     way: int
-    """The one-way latency of a message: median and 99th percentile."""
+    """The one-way latency of a message: median, 99th percentile and mean (of the usual run)."""
 
     way_p99: int
+    way_mean: int
     late: int
     """The lateness of a thread's wake-up: median, 99th percentile and mean."""
 
@@ -55,6 +56,7 @@ class Noise:
 QUIET = Noise(
     way=500,
     way_p99=4 * MS,
+    way_mean=750,
     late=3 * MS,
     late_p99=66 * MS,
     late_mean=6 * MS,
@@ -65,6 +67,7 @@ QUIET = Noise(
 BUSY = Noise(
     way=2 * MS,
     way_p99=60 * MS,
+    way_mean=6 * MS,
     late=7 * MS,
     late_p99=184 * MS,
     late_mean=15 * MS,
@@ -83,9 +86,9 @@ USUAL_LATE_US = 11 * MS
 """Mean lateness of threads in that run; proportional to the square root of that time (fitted)."""
 
 LONGEST_US = 500 * MS
-WARM_UP_LEAST_US, WARM_UP_SHARE, WARM_UP_MOST_US = 40 * MS, 1.35, 450 * MS
+WARM_UP_LEAST_US, WARM_UP_SHARE, WARM_UP_MOST_US = 55 * MS, 1.35, 450 * MS
 """From first assignment to first record of a backlog: minimum, factor and maximum of the time
-to that assignment (fitted to the 33 first members of captures that begin with a backlog)."""
+to that assignment (fitted to the first members of captures, 33 of which begin with a backlog)."""
 
 MIN_LATE_US, MAX_LATE_US = 1 * MS, 90 * MS
 """Range of a heartbeat's mean lateness in a run; 100 ms would be the thread's next turn."""

@@ -121,7 +121,7 @@ def _first_topics(members: tuple[MemberSettings, ...]) -> tuple[str, ...]:
 
 def _latency(noise: Noise, seed: int | None) -> Distribution:
     if seed is None:
-        return Constant(constant=noise.way)
+        return Constant(constant=noise.way_mean)
     return Lognormal(lognormal=LognormalShape(median=noise.way, p99=noise.way_p99))
 
 

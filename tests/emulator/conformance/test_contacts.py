@@ -14,6 +14,8 @@ from emulator.conformance.prediction.contacts import (
 )
 from emulator.conformance.prediction.faults import acts_of
 from emulator.conformance.prediction.noise import noise_of
+from emulator.conformance.prediction.rebuild import rebuild
+from emulator.scenario.tables.distributions import mean_us
 
 MAX_LATE_US = 20_000
 TURN_US = 100_000
@@ -140,3 +142,22 @@ def test_heartbeats_before_the_fault_are_as_late_as_the_logs_of_their_members_sh
     assert 0 == late_us("m2.1", before + 20_000)
     assert None is late_us("m2.1", before - 400_000) is late_us("m2.1", after)
     assert None is heartbeat_lateness(capture("crash-librdkafka/run-1"))("m1.1", before)
+
+
+@pytest.mark.parametrize("name", ["crash-range-auto/run-1", "join-cooperative-auto/run-21"])
+def test_one_prediction_uses_the_mean_latency(capture, name):
+    """Half of the messages take longer than the median, and some of them much longer."""
+    run = capture(name)
+    constant, drawn = (rebuild(run, seed).scenario.network.latency for seed in (None, 1))
+
+    assert drawn.lognormal.median < constant.constant
+    assert constant.constant <= mean_us(drawn) + 500
+
+
+def test_the_answer_with_a_member_id_is_not_held_until_the_join_phase_ends(capture):
+    """It may come later than the real one, behind the time at which the member really joined."""
+    run = capture("crash-range-auto/run-1")
+    held = {act.id: act for act in acts_of(run, noise_of(run), None)}
+    member_id, answer = held["id-m1.1"], held["join-answer-m1.1"]
+
+    assert member_id.until + 100_000 < answer.at < answer.until
