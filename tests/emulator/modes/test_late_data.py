@@ -102,7 +102,7 @@ def each_scenario() -> list:
     ]
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("counted", [False, True], ids=["late", "counted"])
 @pytest.mark.parametrize("name", each_scenario())
 def test_results_do_not_depend_on_when_ordinary_work_is_written(name, counted):
