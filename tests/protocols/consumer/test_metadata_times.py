@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer import metadata
+from protocols.machine import SetTimer
 from protocols.messages import MetadataRequest
+from protocols.values import replace
 
 from .classic.driver import BROKER, ClientDriver, parts
 from .classic.test_background import background
@@ -52,3 +55,19 @@ def test_a_broker_with_the_number_0_is_a_leader():
     driver.advance(10_000)
 
     assert [0] == driver.times_ms(MetadataRequest)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_an_update_that_is_wanted_already_keeps_its_back_off(asks: bool):
+    """Neither the request that has failed is repeated earlier, nor one in flight beside."""
+    driver = reader("java", 60_000)
+    driver.poll()
+    driver.advance(30_000)
+    now, reads = driver.now_us, driver.state.reads
+    known = replace(reads.metadata, wanted=not asks, retry_us=now + 50_000)
+    known = replace(known, in_flight=7 if asks else None)
+    before = replace(reads, metadata=known)
+    step = metadata.request_update(before, driver.client.consumer, now)
+
+    assert step.state == before
+    assert step.effects == (() if asks else (SetTimer(metadata.METADATA, now + 50_000),))

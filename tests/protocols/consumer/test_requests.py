@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import pytest
+
 from protocols.consumer.lookup import Known
-from protocols.consumer.reader import NOTHING_ASKED, Reads
+from protocols.consumer.reader import NOTHING_ASKED, Listing, Reads, Validation
 from protocols.consumer.requests import (
     REQUESTS,
+    are_in_flight,
     fail_requests,
     on_reads,
     rearm_request_timer,
@@ -19,6 +22,7 @@ from protocols.consumer.requests import (
 )
 from protocols.machine import Close, Send, SetTimer, Step
 from protocols.messages import HeartbeatRequest, coordinator_node
+from protocols.values import replace
 
 REQUEST = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
@@ -118,3 +122,21 @@ def test_a_move_that_changes_nothing_leaves_the_state_as_it_is():
     timer = SetTimer("metadata", 5)
 
     assert on_reads(state, lambda reads: Step(reads, (timer,))).state is state
+
+
+ASKING = replace(NOTHING_ASKED, metadata=replace(NOTHING_ASKED.metadata, in_flight=7))
+
+
+@pytest.mark.parametrize(
+    ("state", "asks"),
+    [
+        (State(), False),
+        (State(ASKING), True),
+        (State(replace(NOTHING_ASKED, listing={7: Listing(1, ())})), True),
+        (State(replace(NOTHING_ASKED, validating={7: Validation(1, {})})), True),
+        (State(in_flight={7: Flight(1, 0)}), True),
+    ],
+)
+def test_a_request_of_any_kind_is_in_flight_until_its_response(state: State, asks: bool):
+    """Of metadata, of positions, or to the coordinator; fetches are none."""
+    assert asks is are_in_flight(state)
