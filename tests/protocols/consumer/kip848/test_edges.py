@@ -10,6 +10,7 @@ from protocols.consumer.calls import Closed, ExceptionName
 from protocols.consumer.clients import profile_of
 from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.consumer.kip848.machine import Client
+from protocols.consumer.kip848.membership import changes_unread, refresh_subscription
 from protocols.consumer.kip848.state import Progress
 from protocols.consumer.kip848.threads import OUTSIDE, Lag
 from protocols.consumer.offset_store import OffsetStore, Stores
@@ -208,3 +209,52 @@ def test_a_spurious_wake_up_of_a_poll_that_waits_makes_the_listener_call_that_is
     driver.carry_out(driver.client.notice(driver.now_us))
 
     assert [("revoked", (1,))] == driver.calls
+
+
+@pytest.mark.parametrize(
+    ("error", "looks"),
+    [(ErrorCode.NOT_COORDINATOR, True), (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, False)],
+)
+def test_an_answer_to_a_fetch_of_offsets_may_let_the_client_look_for_its_coordinator(error, looks):
+    """One that loads the group is the right one."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.joining()
+    driver.reconcile(2, 0)
+    driver.beaten()
+    driver.poll(10_000)
+    driver.quiet()
+    driver.deaf.add(FindCoordinatorRequest)
+    driver.fetched(error=error)
+    driver.advance(1_000)
+
+    assert looks is bool(driver.ever(FindCoordinatorRequest))
+
+
+def test_a_fatal_error_is_thrown_with_the_words_of_the_coordinator():
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.beat_due()
+    driver.refused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+    assert "no" == driver.poll(10_000).message
+
+
+def test_new_metadata_subscribe_nothing_anew_after_unsubscribe():
+    """A pattern that the client evaluates has been dropped, too."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    known = driver.state.metadata
+    reads = replace(driver.state.reads, metadata=replace(known, version=known.version + 1))
+    state = replace(driver.state, reads=reads, subscribed=None)
+
+    assert state is refresh_subscription(state, driver.client.consumer)
+
+
+def test_which_partitions_are_not_read_may_change_with_each_of_three_values():
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    state = driver.state
+    assert not changes_unread(state, replace(state, thrown=None))
+
+    for changed in ({"pending": frozenset(parts(0))}, {"assignment": ()}, {"subscribed": ()}):
+        assert changes_unread(state, replace(state, **changed))
