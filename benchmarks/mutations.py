@@ -5,10 +5,14 @@
 noticed, the survivors, and those whose tests did not end in time. A survivor is a test that is missing,
 or a change without effect. What a fork of the loaded tests does not notice is tried in a process of its own,
 as a change may have its effect when a file is imported.
+
+``python -m benchmarks.mutations all PATH… --tests FILE…`` changes every place of some modules, and tries
+each with these tests alone: a few quick files are loaded in seconds, so that a module takes a minute or two.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import hashlib
 import os
@@ -17,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,9 +118,10 @@ def in_order(path: Path, tree: Path) -> list[str]:
 class Trial:
     """A copy of the tree in which changes are tried, and the loaded tests of its rooms."""
 
-    def __init__(self, copy: Path) -> None:
-        """Take an unchanged copy of the tree."""
+    def __init__(self, copy: Path, tests: Sequence[str] = ()) -> None:
+        """Take an unchanged copy of the tree; *tests*: those that try each change, not those of its room."""
         self._copy = copy
+        self._tests = tuple(tests)
         self._rooms: dict[str, Warm] = {}
 
     def is_noticed(self, mutation: Mutation) -> bool:
@@ -125,13 +130,15 @@ class Trial:
         if status is not None and status < 0:
             print(f"ended by signal {-status}: {_place(mutation)}", flush=True)
             return True
+        if status is not None and self._tests:
+            return status in FAILED
         return status in FAILED or self._alone(mutation)
 
     def _forked(self, mutation: Mutation) -> int | None:
-        tests = tests_of(mutation.path)
+        tests = "tests" if self._tests else tests_of(mutation.path)
         loaded = next((each for each in LOADED if f"{tests}/".startswith(f"{each}/")), tests)
         if loaded not in self._rooms:
-            self._rooms[loaded] = Warm(self._copy, loaded)
+            self._rooms[loaded] = Warm(self._copy, *(self._tests or (loaded,)))
         path = self._copied(mutation)
         change = Change(path, path.read_text(encoding="utf-8"), mutation.source, tests)
         return self._rooms[loaded].status(change)
@@ -142,7 +149,7 @@ class Trial:
         original = changed.read_text(encoding="utf-8")
         changed.write_text(mutation.source, encoding="utf-8")
         try:
-            return _fails(in_order(mutation.path, self._copy), self._copy)
+            return _fails(self._tests or in_order(mutation.path, self._copy), self._copy)
         except subprocess.TimeoutExpired:
             print(f"longer than {LIMIT_S} s: {_place(mutation)}", flush=True)
             return True
@@ -153,7 +160,7 @@ class Trial:
         return self._copy / mutation.path.relative_to(ROOT)
 
 
-def _fails(tests: list[str], copy: Path) -> bool:
+def _fails(tests: Sequence[str], copy: Path) -> bool:
     """Return whether a test fails, or cannot be imported any more."""
     done = subprocess.run(  # noqa: S603  our own command
         [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests],
@@ -166,23 +173,26 @@ def _fails(tests: list[str], copy: Path) -> bool:
     return done.returncode in FAILED
 
 
-def main(count: int, seed: int, paths: list[str]) -> None:
-    """Draw changes, try each, and print the score and the survivors."""
-    files = [path for room in paths or ROOMS for path in _sources(ROOT / room)]
-    every = [each for path in sorted(files) for each in mutations(path)]
-    drawn = sorted(every, key=lambda each: _drawn(seed, each))[:count]
+def every_of(paths: Sequence[str]) -> list[Mutation]:
+    """Return all changes of some files and folders, by place."""
+    files = [path for room in paths for path in _sources(ROOT / room)]
+    return [each for path in sorted(files) for each in mutations(path)]
+
+
+def main(drawn: list[Mutation], of: str, tests: Sequence[str] = ()) -> None:
+    """Try each change, and print the score and the survivors; *of*: where they are from, in words."""
     noticed = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         left_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build")
         shutil.copytree(ROOT, copy, ignore=left_out)
-        trial = Trial(copy)
+        trial = Trial(copy, tests)
         for number, each in enumerate(drawn):
             if trial.is_noticed(each):
                 noticed += 1
                 continue
             print(f"survived, after {noticed} of {number} noticed: {_place(each)}", flush=True)
-        print(f"{noticed} of {len(drawn)} were noticed (seed {seed}, of {len(every):,} places)")
+        print(f"{noticed} of {len(drawn)} were noticed ({of})")
 
 
 def _place(mutation: Mutation) -> str:
@@ -197,12 +207,27 @@ def _drawn(seed: int, mutation: Mutation) -> str:
 
 
 def _sources(path: Path) -> list[Path]:
+    if not path.exists():
+        raise SystemExit(f"{path.relative_to(ROOT)}: no such file or folder of the project")
     return [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 
-if __name__ == "__main__":
-    main(
-        int(sys.argv[1]),
-        int(sys.argv[2]) if len(sys.argv) > 2 else 1,
-        sys.argv[3:],
+def _command() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", help="a number of changes to draw, or `all`")
+    parser.add_argument("words", nargs="*", help="SEED and PATHs; PATHs alone with `all`")
+    parser.add_argument(
+        "--tests", nargs="+", default=(), help="the files of tests to try them with"
     )
+    given = parser.parse_args()
+    if given.count == "all":
+        main(every_of(given.words), f"all places of {', '.join(given.words)}", given.tests)
+        return
+    seed = int(given.words[0]) if given.words else 1
+    every = every_of(given.words[1:] or ROOMS)
+    drawn = sorted(every, key=lambda each: _drawn(seed, each))[: int(given.count)]
+    main(drawn, f"seed {seed}, of {len(every):,} places", given.tests)
+
+
+if __name__ == "__main__":
+    _command()

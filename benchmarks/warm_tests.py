@@ -61,16 +61,17 @@ class Run(NamedTuple):
 
 
 class Warm:
-    """One process with the tests of one folder, in which no source is changed: its forks are."""
+    """One process with some tests, in which no source is changed: its forks are."""
 
-    def __init__(self, tree: Path, tests: str) -> None:
-        """Load the tests of a folder of the tree, and run them once unchanged."""
+    def __init__(self, tree: Path, *tests: str) -> None:
+        """Load tests of the tree, files or folders, and run them once unchanged."""
         forks = multiprocessing.get_context("fork")
         self._ours, theirs = forks.Pipe()
         forks.Process(target=_serve, args=(theirs, tree, tests), daemon=True).start()
         status = self._ours.recv()
         if status != 0:
-            raise SystemExit(f"the tests of {tests} end with status {status} before any change")
+            named = " ".join(tests)
+            raise SystemExit(f"the tests of {named} end with status {status} before any change")
 
     def status(self, change: Change) -> int | None:
         """Return the exit status of the tests that call what is changed, negative for a signal.
@@ -82,7 +83,7 @@ class Warm:
         return answer
 
 
-def _serve(parent: Connection, tree: Path, tests: str) -> None:
+def _serve(parent: Connection, tree: Path, tests: tuple[str, ...]) -> None:
     os.chdir(tree)
     sys.path.insert(0, str(tree))
     os.environ |= {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -90,7 +91,7 @@ def _serve(parent: Connection, tree: Path, tests: str) -> None:
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     forks = _Forks(parent, tree)
-    parent.send(int(pytest.main(["-qx", "-p", "no:cacheprovider", tests], plugins=[forks])))
+    parent.send(int(pytest.main(["-qx", "-p", "no:cacheprovider", *tests], plugins=[forks])))
 
 
 class _Forks:
