@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.facts import MemberAdded, RebalanceStarted
+from protocols.groups.classic.membership import with_protocols
 from protocols.groups.classic.states import State
 from protocols.messages import JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeavingMember
 from protocols.messages.errors import ErrorCode
@@ -353,3 +354,28 @@ def test_a_newcomer_is_asked_to_join_with_its_id_from_version_4_on(version, aske
     call = driver.join("a", version=version)
 
     assert asked is (bool(call.answers) and ErrorCode.MEMBER_ID_REQUIRED == call.error)
+
+
+def test_a_member_that_joins_a_later_rebalance_prolongs_no_initial_delay():
+    """Only the first members of an empty group do."""
+    driver = GroupDriver()
+    driver.stable("a")
+
+    driver.enter("b")
+    driver.enter("c")
+
+    assert State.PREPARING_REBALANCE is driver.state
+    assert not driver.group.new_member_added
+
+
+def test_a_rejoin_with_another_session_timeout_is_a_change():
+    """One with the same timeouts is none."""
+    driver = GroupDriver()
+    (member_id,) = driver.stable("a")
+    member = driver.group.members[member_id]
+    times = (member.rebalance_timeout_ms, member.session_timeout_ms)
+    longer = (member.rebalance_timeout_ms, member.session_timeout_ms + 1)
+
+    assert driver.group is with_protocols(driver.group, member, member.protocols, times)
+    changed = with_protocols(driver.group, member, member.protocols, longer)
+    assert longer[1] == changed.members[member_id].session_timeout_ms

@@ -10,7 +10,7 @@ from protocols.messages import SyncGroupResponse
 from protocols.messages.errors import ErrorCode
 from protocols.offsets_topic.records import decode_assignment
 
-from .driver import GroupDriver
+from .driver import GroupDriver, errors_of
 from .wire import protocols, some
 
 
@@ -273,3 +273,12 @@ def test_no_rebalance_timeout_at_all_lets_time_pass_all_the_same(rebalance_ms: i
 
     assert State.PREPARING_REBALANCE == driver.state
     assert 1_000 == driver.timers["join-g"] - driver.now_us
+
+
+def test_a_commit_that_names_an_instance_without_an_id_is_not_anonymous():
+    """The instance is another member's: it is fenced, where a commit without any name is unknown."""
+    driver = GroupDriver()
+    driver.static("i")
+
+    assert [ErrorCode.FENCED_INSTANCE_ID] == errors_of(driver.commit("", group_instance_id="i"))
+    assert [ErrorCode.UNKNOWN_MEMBER_ID] == errors_of(driver.commit(""))

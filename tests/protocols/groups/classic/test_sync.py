@@ -312,3 +312,14 @@ def test_the_record_of_an_assignment_has_the_start_of_the_sync_phase():
     assert record is not None
     assert began_ms == record.current_state_timestamp
     assert driver.now_ms == driver.group.state_since_ms
+
+
+def test_user_data_of_a_member_without_partitions_is_not_kept():
+    """The leader's data are kept for those that it gives something."""
+    driver = GroupDriver()
+    leader, other = completing(driver, "a", "b")
+    leader, other = (leader, other) if driver.group.leader_id == leader else (other, leader)
+
+    driver.sync(leader, {leader: some(0)}, user_data=((leader, b"l"), (other, b"o")))
+
+    assert {leader: b"l"} == dict(driver.group.user_data)
