@@ -46,6 +46,8 @@ browser: env
 check: env
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync types layout style site
 
+types layout style site: env
+
 types:
 	$(BIN)/mypy
 
@@ -57,7 +59,7 @@ style:
 	$(BIN)/ruff format --check .
 
 # The documentation as a site, in build/site; a broken link or a page without a place ends it.
-docs: env site
+docs: site
 
 site:
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

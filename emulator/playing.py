@@ -159,13 +159,13 @@ def run(  # noqa: PLR0913  one keyword an option
     """Play a scenario once, in virtual time, and return its ledger and metrics.
 
     *scenario*: a scenario, or the path or catalogue name of one. *seed*: by default its own.
-    *keep_events*: False for long runs, whose memory then does not grow with simulated time. *mode*: ``folded``, or ``exact``: each poll and fetch is an
-    event (slow; the same result, see :func:`emulator.check_modes`). *polls*: also record the result
-    of each poll. *sink*: called with each event. *each_commit*: whether all events are written on
-    time and one by one; otherwise those of ordinary work may be late or in sums, which is faster and
-    changes no result. By default they are if events are kept or there is a *sink*. *replay*: for
-    replays of a real history. *log_files*:
-    receives the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
+    *keep_events*: False for long runs, whose memory then does not grow with simulated time. *mode*:
+    ``folded``, or ``exact``: each poll and fetch is an event (slow; the same result, see
+    :func:`emulator.check_modes`). *polls*: also record the result of each poll. *sink*: called with each
+    event. *each_commit*: whether all events are written on time and one by one; otherwise those of
+    ordinary work may be late or in sums, which is faster and changes no result. By default they are if
+    events are kept or there is a *sink*. *replay*: for replays of a real history. *log_files*: receives
+    the bytes of the offsets log (``emulator.logs.offsets_log.writing.LogFolder``).
 
     Raises ``ScenarioError``, ``assignors.errors.AssignorError`` if the user's own assignor fails, and
     ``RefusedError`` if there is no such mode.
