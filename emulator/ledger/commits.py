@@ -157,15 +157,14 @@ class CommittedOffsets:
     __slots__ = ("_committed", "_flights")
 
     def __init__(self) -> None:
-        self._committed = defaultdict[str, dict[TopicPartition, Committed]](dict)
+        self._committed = defaultdict[str, defaultdict[TopicPartition, Committed]](
+            lambda: defaultdict(Committed)
+        )
         self._flights: dict[str, dict[str, InFlight]] = {}
 
     def of(self, group: str, partition: TopicPartition) -> Committed:
         """Return the committed offset, ``NONE_COMMITTED`` if there is none."""
-        of_group = self._committed[group]
-        if partition not in of_group:
-            of_group[partition] = Committed()
-        return of_group[partition]
+        return self._committed[group][partition]
 
     def on_sent(self, event: ev.Event, fact: ev.CommitSent) -> None:
         """Store a commit until its outcome is known."""
@@ -199,13 +198,13 @@ class CommittedOffsets:
         processed: tuple[int, ...] = ()
         if flight is not None and flight.sent.offsets == fact.offsets:
             processed = flight.sent.processed
-        of_group, flights = self._committed[fact.group], self._flights
+        of_group = self._committed[fact.group]
         for index, (partition, offset) in enumerate(fact.offsets):
-            committed = of_group.get(partition) or self.of(fact.group, partition)
+            committed = of_group[partition]
             if flight is not None and flight.sent.kind == ev.CommitKind.ADMIN:
                 committed.reset(offset, BY_AN_ADMINISTRATOR)
             else:
-                answered = committed.commit not in flights.get(committed.consumer, ())
+                answered = self.flight(committed.consumer, committed.commit) is None
                 own = offset < committed.offset and is_own(partition, committed)
                 committed.accept(offset, own_progress=own, answered=answered)
             committed.accepted = accepted

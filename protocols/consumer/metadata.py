@@ -246,8 +246,7 @@ def note_epochs(
 
     Source: ``Metadata.updateLastSeenEpochIfNewer``.
     """
-    positions = reader.positions
-    newer = [tp for tp, epoch in epochs if positions.update_epoch(tp, epoch)]
+    newer = [tp for tp, epoch in epochs if reader.positions.update_epoch(tp, epoch)]
     return request_update(reads, reader, now) if newer else Step(reads)
 
 

@@ -248,7 +248,7 @@ class Positions:
 
         If so, the leader is no longer known (``Metadata.updateLastSeenEpochIfNewer``).
         """
-        known = self._leaders.get(partition, UNKNOWN_LEADER)
+        known = self.leader(partition)
         if known.epoch == UNKNOWN_EPOCH or epoch <= known.epoch:
             return False
         self._leaders = {**self._leaders, partition: LeaderAndEpoch(NO_LEADER, epoch)}

@@ -13,7 +13,7 @@ from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.positions import Positions
 from protocols.consumer.reader import MS, NEVER
 from protocols.machine import SetTimer
-from protocols.messages import NO_LEADER, HeartbeatResponse
+from protocols.messages import HeartbeatResponse
 
 
 def settled(state: ClientState, consumer: Consumer) -> bool:
@@ -25,12 +25,12 @@ def settled(state: ClientState, consumer: Consumer) -> bool:
         and state.future is None
         and _has_no_news(state)
         and not state.reads.out_of_range
-        and _reads_all(consumer.fetcher.positions)
+        and _reads_all(consumer.positions)
     )
 
 
 def _reads_all(positions: Positions) -> bool:
-    return not (positions.behind or NO_LEADER in positions.by_leader) and positions.all_reading()
+    return not (positions.behind or positions.leaderless) and positions.all_reading()
 
 
 def has_responses(state: ClientState) -> bool:
@@ -48,7 +48,7 @@ def _has_no_news(state: ClientState) -> bool:
     """Return whether no metadata and no error wait for the next turn."""
     return (
         isinstance(state.coordinator, Known)
-        and (known := state.reads.metadata).seen == known.version
+        and state.metadata.seen == state.metadata.version
         and state.commit_fenced is None
         and state.heartbeat_failure is None
     )

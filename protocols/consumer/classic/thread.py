@@ -24,7 +24,7 @@ from protocols.consumer.classic import (
     rejoin,
 )
 from protocols.consumer.classic.calm import POLL
-from protocols.consumer.classic.phases import Calling, Closing, CommittingSync, Outside, Resume
+from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume
 from protocols.consumer.classic.responses import on_disconnected, pump, respond
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.fetch_buffer import NO_PARTITIONS
@@ -348,8 +348,7 @@ class ApplicationThread:
             if isinstance(self.state.app, CommittingSync):
                 after = application.advance_commit_sync(self.state, self.consumer, now)
                 effects += self._become(after)
-            if isinstance(self.state.app, Closing):
-                effects += self._become(application.advance_close(self.state, self.consumer, now))
+            effects += self._become(application.advance_close(self.state, self.consumer, now))
         return Step(self.state, effects)
 
     def _become(self, step: Step[ClientState]) -> tuple[Effect, ...]:
@@ -368,7 +367,7 @@ class ApplicationThread:
         fetcher.revoking = after.revoking or duties.holds_records(after, self.consumer)
         self._settled = duties.settled(after, self.consumer)
         was_calm, self._calm = self._calm, self._settled and not duties.has_responses(after)
-        self._awaits_round = after.future is not None and duties.awaits_round(after, self.consumer)
+        self._awaits_round = duties.awaits_round(after, self.consumer)
         if self._calm and not was_calm:
             return (*step.effects, CancelTimer(membership.RETRY))
         return step.effects
