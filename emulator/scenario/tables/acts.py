@@ -150,8 +150,8 @@ class RollingRestart(Timed):
     exceptions of their listeners, and clients that drop out of the group."""
 
     roll_back: bool = False
-    """If a canary fails, replace all that were restarted by members with their earlier settings, in the same
-    way."""
+    """If a canary fails, replace all that were restarted by members with their earlier settings, by the same
+    rules and in the same order; successors that were not ready end first."""
 
     mid_batch: bool = False
     """Stop the batch after the current record."""

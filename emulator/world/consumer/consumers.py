@@ -228,10 +228,10 @@ class Consumers:
         """Return what the next process of a consumer is started from."""
         return self._blueprints[consumer]
 
-    def start_from(self, earlier: Blueprint, cause: int) -> None:
-        """Start a consumer from an earlier blueprint, which its later starts use too."""
-        self._blueprints[earlier.name] = earlier
-        self.start(earlier.name, cause)
+    def restore(self, earlier: list[Blueprint]) -> None:
+        """Let the next starts of consumers use earlier blueprints."""
+        for blueprint in earlier:
+            self._blueprints[blueprint.name] = blueprint
 
     def fail_rack(self, rack: str) -> list[Process]:
         """Let no consumer of a rack start until it is back; return those that run there."""

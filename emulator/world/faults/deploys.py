@@ -13,6 +13,7 @@ StatefulSet: the replacement of a pod starts after its end. Two things differ:
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -36,6 +37,14 @@ class StopMember(Protocol):
 
     def __call__(self, consumer: str, cause: int, *, mid_batch: bool, grace: int | None) -> Script:
         """Close it; kill it after the grace period."""
+        ...
+
+
+class Replacement(Protocol):
+    """Replaces a replica; returns the new one, none if it is not ready in time."""
+
+    def __call__(self, *, surge: bool) -> Generator[simpy.Event, Any, Replica]:
+        """Replace it; with *surge* the new one is started first."""
         ...
 
 
@@ -83,7 +92,7 @@ class RollingRestart:
         if act.canary:
             first = list(islice(left, act.canary))
             errors = self._probes.watch([name for replica in first for name in replica])
-            yield from self._in_lanes(iter(first))
+            yield from self._in_lanes(partial(self._restart, replica) for replica in first)
             all_ready = len(self._successors) == sum(map(len, first))
             if not all_ready or not (yield from self._is_healthy(errors)):
                 yield from self._on_unhealthy(errors)
@@ -92,7 +101,7 @@ class RollingRestart:
             self._rolls_since_us = self._run.kernel.now
             if changes_settings(act):
                 self._consumers.newest[act.group] = act
-        yield from self._in_lanes(left)
+        yield from self._in_lanes(partial(self._restart, replica) for replica in left)
 
     def _left(self) -> Iterator[Replica]:
         """Yield the replicas to restart: wanted by the autoscaler, and not started new by it."""
@@ -103,37 +112,29 @@ class RollingRestart:
             if not is_new and not any(map(consumers.is_withdrawn, replica)):
                 yield replica
 
-    def _in_lanes(self, left: Iterator[Replica]) -> Script:
+    def _in_lanes(self, left: Iterator[Replacement]) -> Script:
         """Replace replicas, ``max_unavailable`` and ``surge`` of them at the same time."""
         consumers, group = self._consumers, self._act.group
         wanted = (not consumers.is_withdrawn(name) for name in members_of(group, self._world))
         replicas = sum(wanted) // consumers.threads(group)
         unavailable, surge = replaced_together(self._act, replicas)
-        lanes = [self._one_by_one(left, surge=False) for _ in range(unavailable)]
-        lanes += [self._one_by_one(left, surge=True) for _ in range(surge)]
-        beside = [self._env.process(lane) for lane in lanes[1:]]
-        yield from lanes[0]
-        yield from beside
+        ways = [False] * unavailable + [True] * surge
+        yield from self._together([self._one_by_one(left, surge=way) for way in ways])
 
-    def _one_by_one(self, left: Iterator[Replica], *, surge: bool) -> Script:
-        """Replace one replica after the other of those that are left; each restart is an act."""
+    def _one_by_one(self, left: Iterator[Replacement], *, surge: bool) -> Script:
+        """Replace one replica after the other of those that are left."""
         act, last = self._act, Replica()
-        for replica in left:
+        for replace in left:
             if last:
                 if not self._is_deployment:
                     yield from wait(self._env, act.gap)
                 if act.stop_at_failure and any(map(self._probes.has_ended, last)):
                     _drain(left)
                     return
-            earlier = [self._consumers.blueprint(name) for name in replica]
-            self._restarted.append(Restarted(earlier, surge=surge))
-            verb = "surge" if surge else "restart"
-            restarts = [self._begin(verb, name, f"{act.id}/{name}") for name in replica]
-            last = yield from self._replace(replica, restarts, surge=surge)
+            last = yield from replace(surge=surge)
             if not last:
                 _drain(left)
                 return
-            self._successors += last
 
     def _begin(self, verb: str, target: str, name: str, cause: int | None = None) -> int:
         """Write that a step of this act begins, and return the event; *cause*: by default the act."""
@@ -142,25 +143,26 @@ class RollingRestart:
 
     # -- one replica ---------------------------------------------------------------------------
 
-    def _replace(
-        self, replica: Replica, restarts: list[int], *, surge: bool
-    ) -> Generator[simpy.Event, Any, Replica]:
-        """Replace the members of a replica; return the new ones, none if one is not ready in time."""
+    def _restart(self, replica: Replica, *, surge: bool) -> Generator[simpy.Event, Any, Replica]:
+        """Replace the members of a replica, an act each; return the new ones, none if one is not ready in time."""
+        earlier = [self._consumers.blueprint(name) for name in replica]
+        self._restarted.append(Restarted(earlier, surge=surge))
+        verb = "surge" if surge else "restart"
+        restarts = [self._begin(verb, name, f"{self._act.id}/{name}") for name in replica]
         new, own_id = replica, self._is_deployment
         if surge or own_id:
             new = tuple(self._consumers.add_copy(name, own_id=own_id) for name in replica)
         start_up_us = self._start_up_us(replica[0])
         each = Exchange(replica, new, restarts, start_up_us, surge=surge, deploy=self._act)
-        is_ready = yield from self._exchange(each)
-        return new if is_ready else Replica()
+        ready = yield from self._exchange(each)
+        self._successors += ready
+        return ready
 
-    def _exchange(self, each: Exchange) -> Generator[simpy.Event, Any, bool]:
-        """Replace a replica; return whether the new one is ready."""
-        if self._is_deployment:
-            return (yield from self._exchange_pods(each))
-        if each.surge:
-            return (yield from self._start_first(each))
-        return (yield from self._stop_first(each))
+    def _exchange(self, each: Exchange) -> Generator[simpy.Event, Any, Replica]:
+        """Replace a replica; return the new one if it is ready in time."""
+        way = self._start_first if each.surge else self._stop_first
+        is_ready = yield from (self._exchange_pods if self._is_deployment else way)(each)
+        return each.new if is_ready else Replica()
 
     def _exchange_pods(self, each: Exchange) -> Generator[simpy.Event, Any, bool]:
         """Start a pod of a Deployment; stop the one that it replaces now, or with ``surge`` when it is ready.
@@ -183,6 +185,7 @@ class RollingRestart:
         return is_ready
 
     def _terminate(self, each: Exchange) -> None:
+        self._stopped.add(each.old)
         self._terminating.append(self._env.process(self._end_of(each)))
 
     def _end_of(self, each: Exchange) -> Script:
@@ -279,32 +282,34 @@ class RollingRestart:
         if failed and not self._has_given_up:
             self._give_up(*failed)
         if self._act.roll_back:
-            for restarted in self._restarted:
-                if not (yield from self._go_back(restarted)):
-                    return
+            kept = [each for each in self._restarted if self._still_runs(each.written)]
+            taken = [self._env.process(self._take_back(each.written)) for each in kept]
+            self._terminating += taken
+            if not self._is_deployment:
+                yield from taken
+            left = [each for each in self._restarted if each not in kept]
+            yield from self._in_lanes(partial(self._go_back, each) for each in left)
 
-    def _go_back(self, restarted: Restarted) -> Generator[simpy.Event, Any, bool]:
-        """Replace the members of a replica by ones as they were before; return whether they are ready."""
-        earlier, surge = restarted.earlier, restarted.surge
-        written = tuple(each.name for each in earlier)
-        still_runs = written not in self._stopped and any(map(self._consumers.running, written))
-        if surge and still_runs:
-            yield from self._take_back(written)
-            return True
-        is_renamed = surge or self._is_deployment
-        names = map(successor_name, written) if is_renamed else written
-        present = tuple(map(self._consumers.at_present, names))
+    def _still_runs(self, replica: Replica) -> bool:
+        """Return whether a replica whose restart has begun was not stopped."""
+        return replica not in self._stopped and any(map(self._consumers.running, replica))
+
+    def _go_back(
+        self, restarted: Restarted, *, surge: bool
+    ) -> Generator[simpy.Event, Any, Replica]:
+        """Replace the members of a replica by ones as they were before; return them if they are ready."""
+        written, earlier = restarted.written, restarted.earlier
+        was_renamed = restarted.surge or self._is_deployment
+        names = map(successor_name, written) if was_renamed else written
+        present = new = tuple(map(self._consumers.at_present, names))
         events = self._begin_going_back(written, present)
-        start_up_us = self._start_up_us(written[0], nth=1)
-        if is_renamed:
+        if was_renamed or surge:
             new = self._copies_of(present, earlier)
-            back = Exchange(present, new, events, start_up_us, surge=surge, deploy=None)
-            return (yield from self._exchange(back))
-        yield from self._end(present, events)
-        yield from wait(self._env, self._act.down_time + start_up_us)
-        for each, event in zip(earlier, events, strict=True):
-            self._consumers.start_from(each, event)
-        return True
+        else:
+            self._consumers.restore(earlier)
+        start_up_us = self._start_up_us(written[0], nth=1)
+        back = Exchange(present, new, events, start_up_us, surge=surge, deploy=None)
+        return (yield from self._exchange(back))
 
     def _copies_of(self, present: Replica, earlier: list[Blueprint]) -> Replica:
         """Add successors of members that are as they were before; return their names."""
@@ -355,8 +360,13 @@ class Restarted:
     surge: bool
     """Whether its successors start before it ends."""
 
+    @property
+    def written(self) -> Replica:
+        """The names of its members."""
+        return tuple(each.name for each in self.earlier)
 
-def _drain(left: Iterator[Replica]) -> None:
+
+def _drain(left: Iterator[Replacement]) -> None:
     """Leave the replicas that are left as they are: all lanes share them."""
     for _ in left:
         pass

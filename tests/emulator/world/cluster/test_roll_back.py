@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import emulator
 from emulator import events as ev
 
 from ..faults.test_deploys import LACKS_RANGE, begun, lives, of_processes, played
@@ -147,3 +148,58 @@ def test_a_canary_of_several_members_goes_back_with_surge():
     assert set(closed[:2]) == {"g-0", "g-1"}  # both at once; the fetches of one end first
     assert closed[2:] == ["g-0+", "g-1+"]
     assert lives(run)[-1][0] == "g-1+"
+
+
+LAGS = (
+    'canary = 2, canary_lag = 0, roll_back = true, order = ["g-1", "g-0", "g-2"], '
+    'settings = { "fetch.max.wait.ms" = 25000, "fetch.min.bytes" = 1000000 }'
+)
+"""Two canaries whose fetches wait for 25 s: as soon as both are ready, a probe finds records that wait."""
+
+
+def goings_back(run: emulator.Run) -> list[tuple[str, int]]:
+    """Return the members that begin to go back, and when, in seconds."""
+    found = [e for e in run.events if isinstance(e.what, ev.FaultBegan)]
+    return [(e.what.target, e.at_us // 1_000_000) for e in found if e.what.verb == "roll_back"]
+
+
+@pytest.mark.parametrize(
+    "rules", ['gap = "3s"', 'ready_after = "20s"', 'ready_after = "5s", gap = "9s"']
+)
+def test_a_canary_goes_back_when_the_one_before_is_ready_and_the_gap_is_over(rules):
+    run = played(f"{LAGS}, {rules}")
+    (first, _), (second, begins) = goings_back(run)
+    started = [at_s for name, how, at_s in lives(run) if (name, how) == ("g-1", "start")]
+    waits = sum(int(key.split('"')[1].removesuffix("s")) for key in rules.split(","))
+
+    assert (first, second) == ("g-1", "g-0")
+    assert begins == started[-1] + waits
+
+
+def test_as_many_canaries_go_back_together_as_may_be_unavailable():
+    run = played(f'{LAGS}, max_unavailable = 2, ready_after = "5s"')
+    (_, first), (_, second) = goings_back(run)
+
+    assert first == second
+
+
+def test_the_way_back_stops_at_a_member_that_ends():
+    run = played(f'{LAGS}, ready_after = "20s"', earlier='{ crash = "g-1", at = "80s" }, ')
+
+    assert begun(run, "roll_back") == ["g-1"]
+    assert begun(run, "give_up")[1:] == ["g stops: g-1 has ended"]
+
+
+@pytest.mark.parametrize(
+    ("surge", "back"),
+    [
+        (1, [("g-1++", 30), ("g-0++", 52)]),
+        (2, [("g-0++", 25), ("g-1++", 25)]),
+    ],
+)
+def test_no_more_canaries_go_back_together_than_the_surge_allows(surge, back):
+    found = lives(played(f'{LAGS}, ready_after = "5s", surge = {surge}'))
+
+    assert sorted((n, at_s) for n, how, at_s in found if how == "start" and "++" in n) == sorted(
+        back
+    )
