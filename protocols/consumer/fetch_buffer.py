@@ -14,6 +14,7 @@ from assignors.java import DEFAULT_LENGTH, hash_map_order, spread_hash, topic_pa
 from assignors.types import TopicPartition
 from protocols.consumer.positions import READING, Positions, Reading
 from protocols.messages import FetchedRecords
+from protocols.messages.errors import ErrorCode
 from protocols.messages.records import next_run
 
 NO_PARTITIONS = frozenset[TopicPartition]()
@@ -35,10 +36,13 @@ Queued = dict[TopicPartition, tuple[int, int]]
 class CompletedFetch:
     """One partition's part of a fetch response, drained from the front."""
 
-    __slots__ = ("epochs", "gaps", "next_offset", "position", "reading")
+    __slots__ = ("epochs", "gaps", "next_offset", "position", "reading", "refused")
 
     def __init__(self, reading: Reading, part: FetchedRecords) -> None:
         self.reading = reading
+        self.refused = part if part.error else None
+        """The part itself, if it has an error and thus no records."""
+
         self.position = part.first
         self.next_offset = part.next_offset
         self.epochs = part.epochs
@@ -57,12 +61,15 @@ class FetchBuffer:
 
     __slots__ = (
         "_buffer",
+        "_errors",
         "_frees_at_limit",
         "_line",
+        "_refused",
         "paused",
         "pending",
         "positions",
         "revoking",
+        "throws_out_of_range",
     )
 
     def __init__(self, *, frees_at_limit: bool = False) -> None:
@@ -82,6 +89,15 @@ class FetchBuffer:
         self.paused: frozenset[TopicPartition] = NO_PARTITIONS
         """Partitions that the application has paused: neither fetched nor returned, but buffered."""
 
+        self._errors = 0
+        """The number of completed fetches with an error."""
+
+        self._refused: list[FetchedRecords] = []
+        """The errors that were at the front, and that the client has not handled yet."""
+
+        self.throws_out_of_range = False
+        """Whether no policy resets a position that its log does not hold."""
+
         self._line: CompletedFetch | None = None
         """The completed fetch that records were last taken from (``nextInLineFetch``)."""
 
@@ -94,6 +110,7 @@ class FetchBuffer:
             self.paused = frozenset(tp for tp in self.paused if after.get(tp) is before.get(tp))
         self.revoking = False
         self._buffer = [c for c in self._buffer if self._is_current(c)]
+        self._errors = sum(c.refused is not None for c in self._buffer)
 
     def _is_current(self, completed: CompletedFetch) -> bool:
         return self.positions.readings.get(completed.reading.partition) is completed.reading
@@ -106,7 +123,8 @@ class FetchBuffer:
         return {
             c.reading.leader
             for c in self._buffer
-            if self._wanted(c) and not (paused and c.reading.partition in paused)
+            if (self._wanted(c) or (c.refused is not None and self._is_current(c)))
+            and not (paused and c.reading.partition in paused)
         }
 
     def _queued_ends(self) -> Queued:
@@ -156,6 +174,8 @@ class FetchBuffer:
                 break
             handed.append(share)
             limit -= share.next_offset - share.first
+        if not handed and self._buffer and self._throws(self._buffer[0]):
+            self._reach(self._buffer[0])
         return tuple(handed) if as_arrived or len(handed) < 2 else in_record_order(handed)
 
     def share(self, limit: int) -> Handed | None:
@@ -166,6 +186,11 @@ class FetchBuffer:
         while buffer:
             completed = buffer[0]
             reading = completed.reading
+            if completed.refused is not None:
+                if self._throws(completed):
+                    return None
+                self._reach(completed)
+                continue
             if self.paused and reading.partition in self.paused:
                 return None
             first, last = completed.position, completed.next_offset
@@ -185,6 +210,26 @@ class FetchBuffer:
                 continue
             return Handed(reading.partition, first, end)
         return None
+
+    def _throws(self, completed: CompletedFetch) -> bool:
+        """Return whether a poll throws an error: it is reached by one that returns no records."""
+        refused = completed.refused
+        return (
+            self.throws_out_of_range
+            and refused is not None
+            and refused.error is ErrorCode.OFFSET_OUT_OF_RANGE
+            and completed.reading.position == completed.position
+            and self._is_read(completed)
+        )
+
+    def _reach(self, completed: CompletedFetch) -> None:
+        """Let the client handle the error at the front: all records before it are returned."""
+        assert completed.refused is not None, "records are shared out"
+        del self._buffer[0]
+        self._errors -= 1
+        self._refused.append(completed.refused)
+        if self._is_current(completed):
+            self.positions.move_to_end(completed.reading)
 
     def _move_paused_to_end(self) -> None:
         """Put what is buffered of paused partitions behind the rest (``pausedCompletedFetches``)."""
@@ -210,16 +255,43 @@ class FetchBuffer:
         return not self.revoking and bool(self.shares_ahead(1))
 
     @property
+    def has_available(self) -> bool:
+        """Whether records, or an error, of a partition that is read are buffered (``hasAvailableFetches``)."""
+        if not self._errors or self.revoking:
+            return self.returns_records
+        return self.returns_records or any(
+            completed.refused is not None and self._is_read(completed) for completed in self._buffer
+        )
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether an error waits for the records before it, or for the client."""
+        return bool(self._errors or self._refused)
+
+    def take_refused(self) -> list[FetchedRecords]:
+        """Return the errors that records were returned up to, for the client to handle, and forget them."""
+        found = self._refused
+        if found:
+            self._refused = []
+        return found
+
+    @property
     def queued(self) -> bool:
         """Whether the buffer has completed fetches besides the one being drained."""
         return len(self._buffer) > (1 if self._buffer and self._buffer[0] is self._line else 0)
 
     def _wanted(self, completed: CompletedFetch) -> bool:
+        return (
+            completed.reading.position == completed.position
+            and completed.refused is None
+            and self._is_read(completed)
+        )
+
+    def _is_read(self, completed: CompletedFetch) -> bool:
         reading = completed.reading
         return (
             self.positions.readings.get(reading.partition) is reading
             and reading.phase is READING
-            and reading.position == completed.position
             and not (self.pending and reading.partition in self.pending)
         )
 

@@ -39,7 +39,15 @@ class Broken(NamedTuple):
 class Fetcher(FetchBuffer):
     """The positions, buffered records and fetches of one consumer."""
 
-    __slots__ = ("_broken", "_connected", "_in_flight", "_queue", "_sessions", "_takes_hints")
+    __slots__ = (
+        "_broken",
+        "_connected",
+        "_errors_in_order",
+        "_in_flight",
+        "_queue",
+        "_sessions",
+        "_takes_hints",
+    )
 
     def __init__(
         self,
@@ -47,14 +55,17 @@ class Fetcher(FetchBuffer):
         *,
         takes_hints: bool = True,
         frees_at_limit: bool = False,
+        errors_in_order: bool = True,
     ) -> None:
         """Create the data plane of a new consumer.
 
         *queue*: records of a partition that are buffered before it is not fetched; None: a broker
         with buffered records is not asked at all, as in the Java client. *takes_hints*: whether it
-        follows the leader that a broker returns with an error.
+        follows the leader that a broker returns with an error. *errors_in_order*: whether the error of a
+        partition is buffered like records, and handled behind those that arrived before it.
         """
         super().__init__(frees_at_limit=frees_at_limit)
+        self._errors_in_order = errors_in_order
         self._queue = queue
         self._takes_hints = takes_hints
         self._in_flight: set[int] = set()
@@ -146,24 +157,30 @@ class Fetcher(FetchBuffer):
     # -- responses and connections -----------------------------------------------------------
 
     def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
-        """Buffer a response; return its partitions with an error."""
+        """Buffer a response; return its errors that the client handles at once."""
         self._in_flight.discard(response.node)
         if self._broken:
             self._broken.pop(response.node, None)
-        failed, readings = [], self.positions.readings
+        at_once, readings = [], self.positions.readings
         for part in response.partitions:
             reading = readings.get(part.partition)
             if part.error:
-                failed.append(part)
                 if reading is not None:
-                    self._refused(reading, part)
+                    self._refuse(reading, part)
+                if not self._errors_in_order:
+                    at_once.append(part)
             elif reading is not None and part.next_offset > part.first:
                 self._buffer.append(CompletedFetch(reading, part))
                 reading.last_ms = part.last_ms
-        return failed
+        return at_once
 
-    def _refused(self, reading: Reading, part: FetchedRecords) -> None:
-        self.positions.move_to_end(reading)
+    def _refuse(self, reading: Reading, part: FetchedRecords) -> None:
+        """Follow the leader that came with an error at once, whenever the error is handled."""
+        if self._errors_in_order:
+            self._buffer.append(CompletedFetch(reading, part))
+            self._errors += 1
+        else:
+            self.positions.move_to_end(reading)
         if part.current_leader is not None and self._takes_hints:
             self.positions.update_leader(part.partition, part.current_leader)
 

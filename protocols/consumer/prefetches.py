@@ -25,7 +25,7 @@ class PrefetchFetcher(Fetcher):
 
     def __init__(self, rest_ms: int) -> None:
         """Create the data plane of a new consumer; records are new for *rest_ms*."""
-        super().__init__(takes_hints=False)
+        super().__init__(takes_hints=False, errors_in_order=False)
         self._rest_us = rest_ms * MS
         self._came_us: dict[CompletedFetch, int] = {}
         """When each buffered response was first seen: when it came."""

@@ -88,6 +88,7 @@ def _fetcher(profile: ClientProfile, own: ClientSettings) -> Fetcher:
         _queue(profile, own),
         takes_hints=profile.knows_epochs,
         frees_at_limit=profile.frees_at_limit,
+        errors_in_order=False,
     )
 
 

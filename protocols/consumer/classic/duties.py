@@ -25,6 +25,7 @@ def settled(state: ClientState, consumer: Consumer) -> bool:
         and state.future is None
         and _has_no_news(state)
         and not state.reads.out_of_range
+        and not consumer.fetcher.has_errors
         and _reads_all(consumer.positions)
     )
 
@@ -139,12 +140,12 @@ def waits_on(
 
 
 def returns_first(state: ClientState, consumer: Consumer, *, is_calm: bool) -> bool:
-    """Return whether poll returns the records of a fetch response before it looks at its group.
+    """Return whether poll takes the records or errors of a fetch response before it looks at its group.
 
     It does if it waits for fetches, and ``max.poll.interval.ms`` does not begin again; a wait of its
     group turn goes on (``ClassicKafkaConsumer.pollForFetches``).
     """
-    return consumer.fetcher.returns_records and (is_calm or may_collect(state, consumer))
+    return consumer.fetcher.has_available and (is_calm or may_collect(state, consumer))
 
 
 def idle_until_us(state: ClientState, consumer: Consumer, *, is_calm: bool) -> int:

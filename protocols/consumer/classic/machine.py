@@ -251,11 +251,10 @@ class Client(ApplicationThread):
         if self._poll_until is None:
             self._arrived.append((now, response))
             return Step(self.state)
-        effects = self._become(self._buffer(self.state, response, now))
+        self._buffer(response)
         if duties.returns_first(self.state, self.consumer, is_calm=self._skips_group(now)):
-            until = self._poll_until
-            return Step(self.state, effects + self._collect(now, until, ends_wait=True))
-        return Step(self.state, effects + self._again(now))
+            return Step(self.state, self._collect(now, self._poll_until, ends_wait=True))
+        return Step(self.state, self._again(now))
 
     def _pumping(self) -> bool:
         """Whether the application thread is inside a call that waits for the network."""

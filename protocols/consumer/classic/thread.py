@@ -9,7 +9,6 @@ Source: ``ClassicKafkaConsumer.poll``, ``updateAssignmentMetadataIfNeeded``, ``p
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from protocols.consumer import metadata, offset_fetcher, requests
 from protocols.consumer.calls import ExceptionName, Failed
@@ -226,6 +225,7 @@ class ApplicationThread:
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
+        consumer.fetcher.throws_out_of_range = consumer.settings.auto_offset_reset == "none"
         self.state = initial_state(consumer)
         self._calm = False
         self._settled = False
@@ -238,23 +238,20 @@ class ApplicationThread:
     # -- what it reads from the network ----------------------------------------------------------
 
     def _pump_once(self, state: ClientState, now: int) -> Step[ClientState]:
-        return self._absorb(state, now).then(lambda s: pump(s, self.consumer, now))
+        self._absorb(now)
+        return pump(state, self.consumer, now)
 
-    def _absorb(self, state: ClientState, until_us: int) -> Step[ClientState]:
+    def _absorb(self, until_us: int) -> None:
         """Buffer the fetch responses that arrived by ``until_us``."""
-        step = Step(state)
         while self._arrived and self._arrived[0][0] <= until_us:
-            _, response = self._arrived.pop(0)
-            step = step.then(partial(self._buffer, response=response, now=until_us))
-        return step
+            self._buffer(self._arrived.pop(0)[1])
 
-    def _buffer(self, state: ClientState, response: FetchResponse, now: int) -> Step[ClientState]:
-        """Buffer the records of a response; after an error the next turn checks the positions."""
-        failed = self.consumer.fetcher.arrived(response)
-        if not failed:
-            return Step(state)
-        self._calm = self._settled = False
-        return requests.on_fetch_failed(state, self.consumer, failed, now)
+    def _buffer(self, response: FetchResponse) -> None:
+        """Buffer the records of a response; with an error the client is not calm."""
+        fetcher = self.consumer.fetcher
+        fetcher.arrived(response)
+        if fetcher.has_errors:
+            self._calm = self._settled = False
 
     # -- the poll loop ---------------------------------------------------------------------------
 
@@ -285,16 +282,16 @@ class ApplicationThread:
     def _group_turn(self, now: int, until: int) -> tuple[Effect, ...]:
         if self._skips_group(now):
             return ()
-        effects = self._become(self._absorb(self.state, now))
+        self._absorb(now)
         step = take_turn(self.state, self.consumer, now, until)
         if interrupted(step):
             self._poll_until = None
-        return effects + self._become(step)
+        return self._become(step)
 
     def _collect(self, now: int, until: int, *, ends_wait: bool = False) -> tuple[Effect, ...]:
         """Return records if there are any, else wait for the network.
 
-        *ends_wait*: they have just arrived; some clients send no fetches behind them.
+        *ends_wait*: they, or an error, have just arrived; some clients send no fetches behind them.
         """
         fetcher = self.consumer.fetcher
         effects: tuple[Effect, ...] = ()
@@ -303,18 +300,23 @@ class ApplicationThread:
             assert beat is not None, "only a calm client leaves them to its heartbeat thread"
             at_once = self.consumer.profile.fetches_when_drained
             tick = now if at_once else heartbeat.last_tick(beat, self.consumer, now)
-            effects = self._become(self._absorb(self.state, tick))
+            self._absorb(tick)
         handed = fetcher.collect(self.consumer.settings.max_poll_records)
         if not handed and (self._arrived or self.state.inbox):
             effects += self._become(self._pump_once(self.state, now))
             if effects or not self._calm:
                 return effects + self._again(now)
             handed = fetcher.collect(self.consumer.settings.max_poll_records)
+        if refused := fetcher.take_refused():
+            step = requests.on_fetch_failed(self.state, self.consumer, refused, now)
+            effects += self._become(step)
         if not handed and self.state.reads.out_of_range:
             thrown = self._become(requests.throw_out_of_range(self.state, self.consumer))
             if thrown:
                 self._poll_until = None
                 return effects + thrown
+        if ends_wait and not handed:
+            return effects + self._again(now)
         fetches = not (handed and ends_wait and self.consumer.profile.fetches_when_drained)
         requests_now = fetcher.requests(now) if fetches else []
         sends = effects + tuple([Send(*each) for each in requests_now]) if requests_now else effects

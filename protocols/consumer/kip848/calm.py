@@ -97,6 +97,7 @@ def _reads_all(state: ClientState, consumer: Consumer) -> bool:
         and reads.metadata.seen == reads.metadata.version
         and not state.awaiting
         and not consumer.fetcher.pending
+        and not consumer.fetcher.has_errors
         and not positions.behind
         and not positions.leaderless
         and positions.all_reading()

@@ -50,6 +50,7 @@ class Client:
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
+        consumer.fetcher.throws_out_of_range = consumer.settings.auto_offset_reset == "none"
         self.state = membership.initial_state(consumer)
         self._taking: Taking | None = None
         self._wait = Wait.NONE
@@ -181,14 +182,27 @@ class Client:
             if taking.ends_us > begins:
                 self._taking = taking
                 return (SetTimer(background.WOKEN, taking.ends_us),)
-        handed = self.consumer.fetcher.collect(limit)
+        handed, effects = self._collect(limit, now)
         if handed:
-            return self._hand_out(handed, now)
+            return effects + self._hand_out(handed, now)
         if self.state.reads.out_of_range:
             thrown = self._become(throw_out_of_range(self.state, self.consumer))
             if thrown:
-                return self._leave_poll(thrown).effects
-        return self._await_records(polling, now)
+                return self._leave_poll(effects + thrown).effects
+        return effects + self._await_records(polling, now)
+
+    def _collect(self, limit: int, now: int) -> tuple[Records, Effects]:
+        """Return up to *limit* records, and what follows from the errors that were before or behind them."""
+        handed = self.consumer.fetcher.collect(limit)
+        return handed, self._handle_errors(now)
+
+    def _handle_errors(self, now: int) -> Effects:
+        """Handle the errors of fetches that have been reached."""
+        refused = self.consumer.fetcher.take_refused()
+        if not refused:
+            return ()
+        effects = self._become(on_fetch_failed(self.state, self.consumer, refused, now))
+        return effects + self._round(now)
 
     def _hand_out(self, handed: Records, now: int) -> Effects:
         """Return records; the background thread fetches more."""
@@ -226,7 +240,7 @@ class Client:
             taking.catch_up(now)
             handed = taking.finish()
             if handed:
-                return self._hand_out(handed, now)
+                return self._handle_errors(now) + self._hand_out(handed, now)
         elif isinstance(state.app, AwaitingCheck):
             self.state = replace(state, app=Polling(state.app.until_us))
             return self._take(Polling(state.app.until_us), now)
@@ -242,12 +256,13 @@ class Client:
         assert isinstance(polling, Polling), "only poll waits for records"
         if held_back(self.state, self.consumer):
             return self._look(polling, now)
-        handed = self.consumer.fetcher.collect(self.consumer.settings.max_poll_records)
+        handed, effects = self._collect(self.consumer.settings.max_poll_records, now)
         if handed:
-            return self._hand_out(handed, now)
+            return effects + self._hand_out(handed, now)
         if now >= polling.until_us:
-            return self._leave_poll((Return(()),)).effects
-        return self._pass(application.begin_pass(self.state, self.consumer, now), now).effects
+            return self._leave_poll((*effects, Return(()))).effects
+        later = self._pass(application.begin_pass(self.state, self.consumer, now), now)
+        return effects + later.effects
 
     # -- the background thread -----------------------------------------------------------------
 
@@ -273,17 +288,11 @@ class Client:
 
     def _fetched(self, response: FetchResponse, now: int) -> Effects:
         """Buffer records; a poll that waits for them wakes up."""
-        failed = self.consumer.fetcher.arrived(response)
+        self.consumer.fetcher.arrived(response)
         if awaits_last_answers(self.state.app):
             return ()
-        effects: Effects = ()
-        if failed:
-            effects = self._become(on_fetch_failed(self.state, self.consumer, failed, now))
-        if failed or now >= self.state.poll_due_us:
-            effects += self._round(now)
-        brought = any(
-            not part.error and part.next_offset > part.first for part in response.partitions
-        )
+        effects = self._round(now) if now >= self.state.poll_due_us else ()
+        brought = any(part.error or part.next_offset > part.first for part in response.partitions)
         self._answered = self._wait is not Wait.RECORDS or brought
         return effects + self._end_wait(now)
 

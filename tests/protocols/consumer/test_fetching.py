@@ -24,6 +24,9 @@ def led(broker: int, epoch: int = 0) -> LeaderAndEpoch:
     return LeaderAndEpoch(broker, epoch)
 
 
+REFUSED = FetchedRecords(tp(1), -1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
 def reading(positions: dict[int, int], brokers: int = 1) -> Fetcher:
     """A fetcher of partitions at these positions, their leaders in turn."""
     fetcher = Fetcher()
@@ -236,9 +239,50 @@ def test_requests_stand_in_the_order_of_the_assignment_and_readers_move_back():
     fetcher.collect(10)
     assert {1: [1, 2, 0]} == asked(fetcher)
 
-    refused = FetchedRecords(tp(1), -1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    fetcher.arrived(FetchResponse(1, (refused,)))
+    fetcher.arrived(FetchResponse(1, (REFUSED,)))
+    fetcher.collect(10)
     assert {1: [2, 0, 1]} == asked(fetcher)
+
+
+def test_an_error_is_taken_behind_the_records_that_arrived_before_it():
+    """Meanwhile its broker is asked for nothing (``FetchCollector.initialize``)."""
+    fetcher = reading({0: 0, 1: 0, 2: 0}, brokers=2)
+    fetcher.requests()
+    arrive(fetcher, {0: 3}, broker=1)
+    fetcher.arrived(FetchResponse(2, (REFUSED,)))
+    arrive(fetcher, {2: 1}, broker=1)
+
+    assert [(0, 0, 2)] == ranges(fetcher.collect(2))
+    assert ([], {}) == (fetcher.take_refused(), asked(fetcher))
+    assert [(0, 2, 3)] == ranges(fetcher.collect(1))
+    assert ([], True) == (fetcher.take_refused(), fetcher.has_errors)
+
+    assert [(2, 0, 1)] == ranges(fetcher.collect(2))
+    assert ([REFUSED], {2: [1], 1: [0, 2]}) == (fetcher.take_refused(), asked(fetcher))
+    assert not fetcher.has_errors
+
+
+def test_an_error_of_a_partition_that_was_taken_away_is_dropped():
+    """It is retained as little as its records (``retainAll``)."""
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.requests()
+    fetcher.arrived(FetchResponse(1, (REFUSED,)))
+    assert (True, True) == (fetcher.has_errors, fetcher.has_available)
+    fetcher.assign([tp(0)])
+
+    assert ((), []) == (fetcher.collect(10), fetcher.take_refused())
+    assert (False, False) == (fetcher.has_errors, fetcher.has_available)
+
+
+def test_a_client_that_handles_errors_at_once_buffers_none():
+    """So do librdkafka, aiokafka and franz-go."""
+    fetcher = Fetcher(errors_in_order=False)
+    fetcher.assign([tp(1)])
+
+    assert ([REFUSED], False) == (
+        fetcher.arrived(FetchResponse(1, (REFUSED,))),
+        fetcher.has_errors,
+    )
 
 
 def test_that_order_survives_a_metadata_refresh():

@@ -107,10 +107,12 @@ def test_buffered_records_are_not_handed_out_while_their_position_is_validated()
 
 
 def test_the_old_leader_names_the_new_one_with_its_refusal():
-    """It is asked next, no metadata needed (KIP-951)."""
+    """It is asked next, no metadata needed (KIP-951), once a poll has met the error."""
     fetcher = reading(5)
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
     arrive(fetcher, FetchedRecords(tp(0), -1, -1, refused, current_leader=led(2, 1)))
+    assert (led(2, 1), []) == (fetcher.positions.leader(tp(0)), asked(fetcher))
+    fetcher.collect(10)
 
     assert [2] == asked(fetcher)
 
@@ -122,6 +124,8 @@ def test_an_error_with_an_older_leader_or_none_changes_nothing(named):
     fetcher.positions.update_leaders({tp(0): led(1, 3)})
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
     arrive(fetcher, FetchedRecords(tp(0), -1, -1, refused, current_leader=named))
+
+    fetcher.collect(10)
 
     assert led(1, 3) == fetcher.positions.leader(tp(0))
     assert [1] == asked(fetcher)

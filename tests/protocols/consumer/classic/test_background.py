@@ -16,6 +16,7 @@ from protocols.consumer.classic.state import (
     Membership,
 )
 from protocols.consumer.clients import profile_of
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.offset_store import OffsetStore, Stores
 from protocols.facts import CommitKind
 from protocols.messages import (
@@ -40,7 +41,8 @@ E = ErrorCode
 def background(name: str, **settings: object) -> ClientDriver:
     """Return the driver of a client that works in the background."""
     driver = ClientDriver(**settings)
-    consumer = replace(driver.client.consumer, profile=profile_of(name))
+    fetcher = Fetcher(errors_in_order=False)
+    consumer = replace(driver.client.consumer, profile=profile_of(name), fetcher=fetcher)
     driver.client = BackgroundClient(consumer, 500)  # type: ignore[assignment]  # the same calls
     return driver
 

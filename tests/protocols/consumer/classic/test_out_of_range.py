@@ -77,19 +77,38 @@ def test_out_of_range_read_inside_commit_sync_does_not_end_it():
     assert [OFF] == thrown(driver)
 
 
-def test_records_of_other_partitions_come_before_out_of_range():
-    """They are returned; the poll that finds none throws."""
+@pytest.mark.parametrize("records_first", [True, False])
+def test_out_of_range_is_thrown_in_the_order_of_the_response(records_first):
+    """A poll returns the records before it; the one that would begin with it throws (``collectFetch``)."""
     driver = out_of_range(0, 1)
     (sent,) = driver.pending(FetchRequest)
     tp, other = parts(0, 1)
-    refused = FetchedRecords(tp, 5, 5, E.OFFSET_OUT_OF_RANGE)
-    found = (refused, FetchedRecords(other, 5, 7))
-    driver.respond(sent, FetchResponse(BROKER, found))
-    driver.poll()
-    assert (((other, 5, 7),), []) == (driver.returned[-1], thrown(driver))
+    refused, found = FetchedRecords(tp, 5, 5, E.OFFSET_OUT_OF_RANGE), FetchedRecords(other, 5, 7)
+    both = (found, refused) if records_first else (refused, found)
+    driver.respond(sent, FetchResponse(BROKER, both))
+    polled = [driver.poll(), driver.poll()]
+    first, second = polled if records_first else polled[::-1]
 
-    driver.poll()
-    assert [OFF] == thrown(driver)
+    assert (((other, 5, 7),), [OFF]) == (first, thrown(driver))
+    assert OFF == second.exception
+
+
+def test_a_position_is_reset_when_poll_reaches_its_error_behind_the_records():
+    """Until then its broker is asked for nothing, and no offset is looked up (``FetchCollector``)."""
+    driver = ClientDriver(enable_auto_commit=False, max_poll_records=2)
+    driver.stable({0: 5, 1: 5})
+    (sent,) = driver.pending(FetchRequest)
+    tp, other = parts(0, 1)
+    refused, found = FetchedRecords(tp, 5, 5, E.OFFSET_OUT_OF_RANGE), FetchedRecords(other, 5, 8)
+    driver.respond(sent, FetchResponse(BROKER, (found, refused)))
+
+    assert ((other, 5, 7),) == driver.poll()
+    assert ({0: 5, 1: 7}, []) == (driver.positions(), driver.pending(FetchRequest))
+    assert ((other, 7, 8),) == driver.poll()
+    assert {1: 8} == driver.positions()
+    driver.poll(10_000)
+    driver.listed({0: 30})
+    assert {0: 30, 1: 8} == driver.positions()
 
 
 def test_out_of_range_is_thrown_for_one_partition_a_poll():

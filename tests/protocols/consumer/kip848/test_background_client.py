@@ -10,6 +10,7 @@ import pytest
 
 from protocols.consumer.calls import Closed, ExceptionName
 from protocols.consumer.clients import profile_of
+from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.messages import FetchRequest, OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
@@ -21,7 +22,8 @@ from .driver import ClientDriver
 def background(**settings: object) -> ClientDriver:
     """Return the driver of a stable member with partitions 0 and 1, whose client is librdkafka's."""
     driver = ClientDriver(**settings)
-    consumer = replace(driver.client.consumer, profile=profile_of("librdkafka"))
+    fetcher = Fetcher(errors_in_order=False)
+    consumer = replace(driver.client.consumer, profile=profile_of("librdkafka"), fetcher=fetcher)
     driver.client = BackgroundClient(consumer, 500)  # type: ignore[assignment]  # the same calls
     driver.stable({0: 0, 1: 0})
     return driver

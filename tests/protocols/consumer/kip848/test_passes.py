@@ -6,10 +6,10 @@ import pytest
 
 from protocols.consumer.calls import Failed
 from protocols.consumer.kip848.threads import Lag
-from protocols.messages import FetchRequest, OffsetFetchRequest
+from protocols.messages import FetchedRecords, FetchRequest, FetchResponse, OffsetFetchRequest
 from protocols.messages.errors import ErrorCode
 
-from .driver import Beat, ClientDriver
+from .driver import Beat, ClientDriver, parts
 
 
 def stable(**settings) -> ClientDriver:
@@ -62,13 +62,13 @@ def test_a_waiting_poll_makes_a_pass_every_tenth_of_a_second():
     [
         (3, ErrorCode.NONE, True),
         (0, ErrorCode.NONE, False),
-        (0, ErrorCode.UNKNOWN_LEADER_EPOCH, False),
+        (0, ErrorCode.UNKNOWN_LEADER_EPOCH, True),
     ],
 )
-def test_a_response_that_ends_a_wait_ends_the_next_one_too_if_it_brought_records(
+def test_a_response_that_ends_a_wait_ends_the_next_one_too_if_it_brought_something(
     records, error, ends
 ):
-    """The buffer is notified of completed fetches with records alone."""
+    """The buffer is notified of completed fetches: of those with records, or with an error."""
     driver = stable()
     driver.poll(1_000)
     driver.lags = {Lag.WAKE: 1_000}
@@ -282,10 +282,26 @@ def test_nothing_is_handed_out_while_a_position_is_missing_and_the_event_is_open
 
 
 def test_a_position_off_its_log_without_a_policy_is_thrown():
-    """It is thrown once there is nothing else to return."""
+    """Here nothing is buffered before the error."""
     driver = stable(auto_offset_reset="none")
     driver.poll()
     driver.records({0: 0}, error=ErrorCode.OFFSET_OUT_OF_RANGE)
     thrown = driver.poll()
 
     assert "OffsetOutOfRangeException" == thrown.exception
+
+
+def test_a_position_is_reset_when_poll_reaches_its_error_behind_the_records():
+    """Until then its broker is asked for nothing, and no offset is looked up (``FetchCollector``)."""
+    driver = stable(max_poll_records=2)
+    (sent,) = driver.pending(FetchRequest)
+    asked = {part.partition: part.offset for part in sent.message.partitions}
+    tp, other = parts(0, 1)
+    refused = FetchedRecords(tp, asked[tp], asked[tp], ErrorCode.OFFSET_OUT_OF_RANGE)
+    found = FetchedRecords(other, asked[other], asked[other] + 3)
+    driver.respond(sent, FetchResponse(sent.node, (found, refused)))
+
+    assert 2 == sum(end - first for _, first, end in driver.poll())
+    assert (True, []) == (0 in driver.positions(), driver.pending(FetchRequest))
+    assert 1 == sum(end - first for _, first, end in driver.poll())
+    assert 0 not in driver.positions()
