@@ -32,6 +32,9 @@ RANGE = 1_000
 LIMIT_S = 20
 """Seconds of CPU after which a world hangs."""
 
+RENAMING = ("rolling_restart", "drain_node")
+"""The acts that can give members new names."""
+
 SUMMED_OF = 4
 """Of so many worlds one is also played as studies do, without single events."""
 
@@ -108,6 +111,9 @@ def contents(document: dict[str, Any]) -> Iterator[str]:
     yield f"offsets: {group.get('offsets', 'kafka')}"
     verbs = {verb for fault in document["fault"] for verb in fault.keys() & TARGETS.keys()}
     yield from (f"fault: {verb}" for verb in sorted(verbs or {"none"}))
+    for verb in RENAMING:
+        if any(verb in fault and fault.get("names") == "random" for fault in document["fault"]):
+            yield f"new names: {verb}"
     if any("group.protocol" in fault.get("settings", {}) for fault in document["fault"]):
         yield "deploy to the other protocol"
 

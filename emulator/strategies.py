@@ -200,7 +200,8 @@ def _cut(draw: DrawFn, subjects: Subjects) -> Table:
 
 def _rolling_restart(draw: DrawFn, subjects: Subjects) -> Table:
     times = {"down_time": _seconds(draw, 0), "gap": _seconds(draw, 0)}
-    return {"rolling_restart": subjects.group, **times}
+    names = draw(st.sampled_from(("ordinal", "random")))
+    return {"rolling_restart": subjects.group, **times, "names": names}
 
 
 def _move_coordinator(_: DrawFn, subjects: Subjects) -> Table:

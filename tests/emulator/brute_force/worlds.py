@@ -81,6 +81,7 @@ SETTINGS = st.fixed_dictionaries(
 _TIMES = st.integers(2, RUN_FOR_S - 5).map(lambda seconds: f"{seconds}s")
 _LENGTHS = st.sampled_from(["300ms", "5s", "12s"])
 _WHO = st.sampled_from(MEMBERS)
+_NAMES = st.sampled_from(["ordinal", "random"])
 _KINDS = st.sampled_from(["JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch"])
 _STEPS = st.sampled_from(
     ["polled", "batch done", "commit sent", "revoking", "assigned", "sent SyncGroup"]
@@ -135,7 +136,8 @@ FAULT = st.one_of(
     _fault("reset_offsets", st.just("g"), to=st.sampled_from(["earliest", "latest", 40])),
     _fault("reset_offsets", st.just("g"), shift_by=st.sampled_from([-15, 15])),
     _fault("delete_group", st.just("g")),
-    _fault("rolling_restart", st.just("g"), gap=_LENGTHS, surge=st.booleans()),
+    _fault("rolling_restart", st.just("g"), gap=_LENGTHS, surge=st.booleans(), names=_NAMES),
+    _fault("drain_node", _WHO.map(lambda one: [one]), restart_after=_LENGTHS, names=_NAMES),
     st.builds(
         lambda kind, part, member, nth: {
             "lose_message": {"kind": kind, "part": part, "member": member, "nth": nth}

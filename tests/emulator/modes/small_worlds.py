@@ -61,7 +61,22 @@ CLASSIC_ONLY = ("partition.assignment.strategy", "session.timeout.ms", "heartbea
 
 def small_world(seed: int) -> Table:
     """Return the scenario of a seed, as a TOML file has it."""
-    return _Draw(seed).world()
+    world = _Draw(seed).world()
+    _draw_replacement(Random(f"replacement {seed}"), world)
+    return world
+
+
+def _draw_replacement(random: Random, world: Table) -> None:
+    """Choose by which rules acts replace processes: apart, so that all else of a world stays as it was."""
+    for fault in world["fault"]:
+        may_rename = "rolling_restart" in fault or {"drain_node", "restart_after"} <= fault.keys()
+        if may_rename and random.randrange(2):
+            fault["names"] = "random"
+        if "rolling_restart" in fault and random.randrange(2):
+            fault["surge"] = random.choice((0, 1, 2))
+            fault["max_unavailable"] = random.choice((0, 1)) if fault["surge"] else 1
+        if fault.get("canary") and random.randrange(2):
+            fault |= {"roll_back": True, "canary": max(1, len(world["group"][0]["members"]) - 1)}
 
 
 def _taken(value: Any, bounds: tuple[int, int] | None) -> Any:

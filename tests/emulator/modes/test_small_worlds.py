@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.small_worlds import contents, spans
+from benchmarks.small_worlds import RENAMING, contents, spans
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.short_forms import COMMITS, TARGETS
 from protocols.consumer.clients import CLIENTS, profile_of
@@ -96,6 +96,7 @@ def test_every_fault_policy_client_and_protocol_is_drawn():
     wanted |= {f"offsets: {place}" for place in ("kafka", "zookeeper", "database", "none")}
     wanted |= {f"protocol: {each}" for each in ("classic", "consumer", "both protocols")}
     wanted |= {f"handler: {each}" for each in ("serial", "batch", "listener", "workers")}
+    wanted |= {f"new names: {verb}" for verb in RENAMING}
 
     assert set() == wanted - set(had)
 
