@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.plugin import is_exclusive
 from assignors.types import RebalanceProtocol
+from emulator.commit_facts import commit_kinds, describe_commits
 from emulator.loading import LoadedScenario
 from emulator.playing import Run
 from emulator.report.subject import (
     COOPERATIVE_STICKY,
     SET_BY_BROKERS,
-    Commits,
     FinishedRun,
     GroupFacts,
     Subject,
@@ -26,10 +26,8 @@ from emulator.scenario.estimates.loads import Load, loads_of, times_by_member
 from emulator.scenario.kafka_settings import ONLY_CLASSIC
 from emulator.scenario.model import (
     BatchListener,
-    CommitPolicy,
     Group,
     Member,
-    OwnHandler,
     RollingRestart,
     Scenario,
     mean_us,
@@ -37,7 +35,6 @@ from emulator.scenario.model import (
 from emulator.scenario.resolution import (
     broker_settings,
     client_of,
-    commit_policy,
     consumer_settings,
     deviations_in,
     matches_patterns,
@@ -46,10 +43,10 @@ from emulator.scenario.resolution import (
     work_of,
 )
 from emulator.scenario.tables.groups import CLOSE_TIMEOUT_US
-from emulator.scenario.units import US_PER_MS, US_PER_S, format_duration, format_moment
+from emulator.scenario.units import US_PER_S, format_moment
 from emulator.versions import KAFKA
 from emulator.world.consumer.blueprints import common_protocol, make_assignors
-from protocols.consumer.clients import Covers, profile_of
+from protocols.consumer.clients import profile_of
 from protocols.settings import BrokerSettings, ConsumerSettings
 
 if TYPE_CHECKING:
@@ -226,9 +223,9 @@ def _facts(
         mixed=len({consumer_settings(group, m).group_protocol for m in group.members}) > 1,
         static=all(consumer_settings(group, m).group_instance_id for m in group.members),
         shared=not all(map(is_exclusive, assignors)),
-        commits=_describe_commits(group, first),
+        commits=describe_commits(group, first),
         repeats_batches=isinstance(group.handler, BatchListener) and not group.handler.names_failed,
-        commit_kinds=_commit_kinds(group, first),
+        commit_kinds=commit_kinds(group, first),
         clients=clients,
         own_names=profile_of(clients[0]).own_names if len(clients) == 1 else {},
         can_cooperate=group.offsets != "zookeeper"  # the consumer of Kafka 0.8
@@ -325,76 +322,3 @@ def _assignor_names(
     if settings.group_protocol != "consumer":
         return tuple(own)
     return (settings.group_remote_assignor or brokers.group_consumer_assignors[0],)
-
-
-def _commit_kinds(group: Group, member: Member) -> frozenset[Commits]:
-    """Return how a member commits: the call, and more about it."""
-    policy = commit_policy(group, member)
-    if _is_off(group, member):
-        return frozenset({Commits.NONE, *([Commits.STORED_ONLY] if policy.call == "store" else [])})
-    return frozenset(_kinds(policy, _automatic(group)))
-
-
-def _is_off(group: Group, member: Member) -> bool:
-    """Return whether automatic commits are disabled, and the scenario has no others of a member."""
-    is_on = group.offsets == "none" or consumer_settings(group, member).enable_auto_commit
-    call = commit_policy(group, member).call
-    is_left_out = call == "none" and "commit" not in group.model_fields_set
-    return not is_on and (call in ("auto", "store") or is_left_out)
-
-
-KINDS = {"before": Commits.BEFORE_WORK, "record": Commits.EACH_RECORD, "every": Commits.INTERVAL}
-
-
-def _kinds(policy: CommitPolicy, automatic: list[Commits]) -> list[Commits]:
-    found = automatic if policy.call == "auto" else [Commits(policy.call)]
-    if policy.call in ("sync", "async"):
-        found += [KINDS[policy.when]] if policy.when in KINDS else []
-        found += [] if policy.arguments else [Commits.NO_OFFSETS]
-        found += [Commits.KEPT] if policy.on_refusal == "keep" else []
-    named = policy.on_revoke or (policy.call in ("sync", "async") and policy.arguments)
-    found += [Commits.NO_EPOCH] if named and not policy.leader_epoch else []
-    return found + ([Commits.IN_LISTENER] if policy.on_revoke else [])
-
-
-def _describe_commits(group: Group, member: Member) -> str:
-    """Return a description of how a member commits, and where."""
-    policy, settings = commit_policy(group, member), consumer_settings(group, member)
-    if _is_off(group, member):
-        if policy.call == "store":
-            return f"offsets stored {_when(policy)}, no commits (enable.auto.commit=false)"
-        return "no commits (enable.auto.commit=false, and no commit)"
-    into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
-    return _words(policy, settings.auto_commit_interval_ms, group) + into.get(group.offsets, "")
-
-
-def _words(policy: CommitPolicy, interval_ms: int, group: Group) -> str:
-    every, when = format_duration(interval_ms * US_PER_MS), _when(policy)
-    words = {
-        "auto": f"auto commit every {every}",
-        "none": "commits of the handler" if isinstance(group.handler, OwnHandler) else "no commits",
-        "store": f"offsets stored {when}, auto commit every {every}",
-        "sync": f"commitSync() {when}",
-        "async": f"commitAsync() {when}",
-    }[policy.call]
-    if policy.offsets != "frontier":
-        words += f", of the {policy.offsets} finished record"
-    return f"{words} and in the revoke listener" if policy.on_revoke else words
-
-
-def _automatic(group: Group) -> list[Commits]:
-    """Return when automatic commits are made, and what they cover."""
-    profile = profile_of(client_of(group, group.members[0]))
-    if profile.covers is Covers.EARLIER_POLLS:
-        return [Commits.BACKGROUND, Commits.EARLIER_POLLS]
-    in_background = profile.in_background or group.offsets == "zookeeper"
-    return [Commits.BACKGROUND if in_background else Commits.AUTO]
-
-
-def _when(policy: CommitPolicy) -> str:
-    if policy.when == "every":
-        spans = [format_duration(policy.every)] if policy.every else []
-        spans += [f"{policy.records} records"] if policy.records else []
-        return f"every {' or '.join(spans)}"
-    times = {"batch": "after each batch", "record": "after each record"}
-    return times.get(policy.when, "before the work")

@@ -112,10 +112,11 @@ ARROWS: Mapping[str, set[str]] = {
     "emulator.sweeps": PLAYED | {"emulator.loading", "emulator.processes", "emulator.tables"},
     "emulator.modes": PLAYED | {"emulator.logs", "emulator.processes", "emulator.sweeps"},
     "emulator.comparison": ADVICE - {"emulator.report"} | {"emulator.tables"},
+    "emulator.commit_facts": PLAYED | {"emulator.report"},
     "emulator.handler_facts": PLAYED | {"emulator.report"},
     "emulator.subjects": PLAYED
-    | {"emulator.advice", "emulator.comparison", "emulator.handler_facts", "emulator.loading"}
-    | {"emulator.report"},
+    | {"emulator.advice", "emulator.commit_facts", "emulator.comparison"}
+    | {"emulator.handler_facts", "emulator.loading", "emulator.report"},
     "emulator.explanation": PLAYED | {"emulator.loading", "emulator.report", "emulator.subjects"},
     "emulator.run_files": {"emulator.events", "emulator.output_files", "emulator.scenario"},
     "emulator.run_pages": PLAYED

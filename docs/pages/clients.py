@@ -63,6 +63,10 @@ play each row.
 | aiokafka | `getone` | up to `rate * I` | the record in hand |
 | aiokafka | `getmany` | up to `rate * I` | the rest of the batch in hand, which has no limit by default |
 | franz-go | any | up to `rate * I` and the batch in hand | 0; with `GreedyAutoCommit` the rest of the batch in hand |
+
+`OnPartitionsRevoked = true` in the settings of franz-go is a callback of the application. It takes the place of the commit
+that franz-go makes by default before it gives partitions away and when it leaves the group: without a commit in the callback
+(`on_revoke` of [`commit`](scenario-files.md#commitpolicy)) each rebalance and each restart repeats what a crash would.
 """
 
 

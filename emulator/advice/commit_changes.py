@@ -169,7 +169,10 @@ def commit_on_revoke(situation: Situation) -> Draft | None:
     if _policy(situation).on_revoke:
         return None
     why = f"Members commit like this now: {situation.facts.commits}."
-    draft = commit(situation, "on_revoke", "true", "commitSync() in onPartitionsRevoked()", why)
+    how = "commitSync() in onPartitionsRevoked()"
+    if Commits.NONE_AT_REVOCATION in situation.facts.commit_kinds:
+        how = "CommitUncommittedOffsets in OnPartitionsRevoked"
+    draft = commit(situation, "on_revoke", "true", how, why)
     return draft._replace(overrides=(*_with_listeners(situation.group), *draft.overrides))
 
 

@@ -43,6 +43,9 @@ class Commits(enum.StrEnum):
     EARLIER_POLLS = "auto, earlier polls"
     """Automatic commits cover the records of earlier polls, not the batch in hand."""
 
+    NONE_AT_REVOCATION = "auto, none at revocations"
+    """A callback of the application takes the place of those before partitions are given away."""
+
     STORE = "store"
     """Automatic commits cover the offsets that the application has stored."""
 
@@ -55,12 +58,8 @@ class Commits(enum.StrEnum):
     NO_OFFSETS = "no offsets"
     """The call has no offsets: it commits everything that poll() returned."""
 
-    NO_EPOCH = "no epoch"
-    """The offsets have no leader epoch."""
-
-    IN_LISTENER = "in listener"
-    """Also in the rebalance listener."""
-
+    NO_EPOCH = "no leader epoch in the offsets"
+    IN_LISTENER = "also in the rebalance listener"
     KEPT = "kept"
     """The application keeps what a rebalance refuses, and commits it again behind its next poll."""
 

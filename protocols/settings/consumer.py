@@ -263,6 +263,15 @@ class ClientSettings:
             "Whether partitions are taken away only when the application polls again.",
         ),
     )
+    on_partitions_revoked: bool = declared(
+        False,
+        Setting(
+            "on.partitions.revoked",
+            Kind.SWITCH,
+            "Whether the application has a revoke callback, which replaces the automatic commit "
+            "before partitions are given away and at the close.",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

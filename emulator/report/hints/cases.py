@@ -105,6 +105,11 @@ def auto(case: Case) -> bool:
     return case.commits(Commits.AUTO)
 
 
+def automatic(case: Case) -> bool:
+    """Return whether the client commits by itself, at whatever time."""
+    return case.commits(Commits.AUTO, Commits.BACKGROUND)
+
+
 def handler(case: Case) -> bool:
     """Return whether the application commits."""
     return case.commits(Commits.SYNC, Commits.ASYNC)
@@ -296,11 +301,19 @@ IDEMPOTENT = Hint(
     "No setting prevents this entirely: make processing idempotent, or store offsets together with "
     "the results.",
 )
-COMMIT_ON_REVOKE = Hint(
-    "commit-on-revoke",
-    "Call commitSync() in onPartitionsRevoked(): the coordinator still accepts it there, but "
-    "refuses commits between JoinGroup and SyncGroup.",
-    lambda case: _may_commit_on_revoke(case) and not case.group.by_coordinator,
+COMMIT_ON_REVOKE = (
+    Hint(
+        "commit-on-revoke",
+        "Call commitSync() in onPartitionsRevoked(): the coordinator still accepts it there, but "
+        "refuses commits between JoinGroup and SyncGroup.",
+        lambda case: _may_commit_on_revoke(case) and not case.group.by_coordinator,
+    ),
+    Hint(
+        "commit-on-revoke",
+        "Call CommitUncommittedOffsets in OnPartitionsRevoked: the callback takes the place of the commit "
+        "that franz-go makes before it gives partitions away, and when the process ends.",
+        lambda case: case.commits(Commits.NONE_AT_REVOCATION),
+    ),
 )
 COMMIT_BEFORE_ACKNOWLEDGING = Hint(
     "commit-on-revoke",

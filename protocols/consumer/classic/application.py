@@ -256,7 +256,7 @@ def begin_close(
     app = Closing(CloseStage.COMMIT, now + budget, operation, now + timeout_us)
     state = replace(state, app=app)
     step = Step(state, (SetTimer(CLOSE, app.deadline_us),))
-    if not consumer.settings.enable_auto_commit or consumer.profile.listener_first:
+    if not consumer.commits_revoked or consumer.profile.listener_first:
         return step.then(lambda s: advance_close(s, consumer, now))
     offsets = automatic_offsets(consumer)
     step = step.then(

@@ -174,7 +174,7 @@ def _commit_first(
     eager = consumer.protocol is RebalanceProtocol.EAGER
     if consumer.settings.enable_auto_commit and eager:
         state = replace(state, revoking=True)
-    if consumer.settings.enable_auto_commit and not consumer.profile.listener_first:
+    if consumer.commits_revoked and not consumer.profile.listener_first:
         sends = state.membership is Membership.STABLE or consumer.profile.commits_removed
         if sends and automatic_offsets(consumer):
             number = state.reads.next_correlation_id

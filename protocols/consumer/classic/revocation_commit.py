@@ -43,7 +43,7 @@ def _send_commit(
 ) -> Step[ClientState]:
     """Send the commit of a revocation, or wait for the coordinator; a lost member has none."""
     only = waiting.gone if consumer.profile.listener_first else None
-    committing = consumer.settings.enable_auto_commit and state.membership is Membership.STABLE
+    committing = consumer.commits_revoked and state.membership is Membership.STABLE
     if not committing or not automatic_offsets(consumer, only):
         ended = isinstance(state.prepare, PrepareCommitting)
         return Step(replace(state, prepare=PrepareCommitted(waiting.gone)) if ended else state)

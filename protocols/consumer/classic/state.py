@@ -262,6 +262,14 @@ class Consumer:
         return next((assignor for assignor in self.assignors if assignor.name == name), None)
 
     @property
+    def commits_revoked(self) -> bool:
+        """Whether partitions are committed automatically before they are given away, and in close().
+
+        A callback of the application takes the place of that commit of franz-go (``defaultRevoke``).
+        """
+        return self.settings.enable_auto_commit and not self.own.on_partitions_revoked
+
+    @property
     def rebalance_timeout_ms(self) -> int:
         """How long (ms) the coordinator waits for the member in a rebalance."""
         own_ms = self.profile.rebalance_timeout_ms or self.own.rebalance_timeout_ms

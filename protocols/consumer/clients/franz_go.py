@@ -86,6 +86,7 @@ FRANZ_GO = ClientProfile(
         "HeartbeatInterval": "heartbeat.interval.ms",
         "InstanceID": "group.instance.id",
         "MetadataMaxAge": "metadata.max.age.ms",
+        "OnPartitionsRevoked": "on.partitions.revoked",
         "Rack": "client.rack",
         "RequestTimeoutOverhead": "request.timeout.ms",
         "RebalanceTimeout": "rebalance.timeout.ms",
@@ -130,7 +131,14 @@ FRANZ_GO = ClientProfile(
             "cannot both disable autocommitting and enable marked autocommitting",
         ),
     ),
-    own=frozenset({"rebalance.timeout.ms", "greedy.auto.commit", "block.rebalance.on.poll"}),
+    own=frozenset(
+        {
+            "rebalance.timeout.ms",
+            "greedy.auto.commit",
+            "block.rebalance.on.poll",
+            "on.partitions.revoked",
+        }
+    ),
     defaults={
         "partition.assignment.strategy": ("cooperative-sticky",),
         "auto.offset.reset": "earliest",

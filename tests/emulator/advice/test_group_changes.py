@@ -80,3 +80,33 @@ def test_commits_of_earlier_polls_ask_for_smaller_batches():
     )
     assert Effect.BETTER is smaller.effect
     assert not [hint for hint in advised.hints if hint.id == "commit-more-often"]
+
+
+CALLBACK = """
+title = "a callback that commits nothing"
+run_for = "25s"
+topic = [{ name = "orders", partitions = 4, rate = "20/s" }]
+[[group]]
+id = "billing"
+topics = ["orders"]
+client = "franz-go"
+read_with = "PollRecords"
+read_records = 20
+members = 2
+work = "5ms"
+settings = { "Balancers" = "RangeBalancer", "OnPartitionsRevoked" = true }
+[[act]]
+close = "billing-0"
+at = "14s"
+restart_after = "2s"
+"""
+
+
+def test_a_callback_that_takes_the_place_of_a_commit_is_told_to_commit():
+    """No commit comes before partitions are given away."""
+    advised = emulator.advise(emulator.loads(CALLBACK), seeds=1)
+    trial = next(each for each in advised.trials if each.proposal.id == "commit-on-revoke")
+
+    assert ("CommitUncommittedOffsets in OnPartitionsRevoked",) == trial.proposal.settings
+    assert "auto commit every 5s, none at revocations" in trial.proposal.why
+    assert Effect.BETTER is trial.effect

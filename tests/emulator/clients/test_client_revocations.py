@@ -1,8 +1,10 @@
-"""What librdkafka does after its revoke listener: the commit, and what the member keeps."""
+"""What clients do when partitions are taken away: the commit, its listener, and what a member keeps."""
 
 from __future__ import annotations
 
 import itertools
+
+import pytest
 
 import emulator
 from emulator.events import CommitSent, Event, ListenerCalled
@@ -55,3 +57,44 @@ def test_a_cooperative_member_that_drops_a_topic_keeps_the_others():
     calls = [e.what for e in events if isinstance(e.what, ListenerCalled)]
 
     assert {"clicks"} == {tp.topic for call in calls for tp in call.partitions}
+
+
+CALLBACK = """
+title = "a callback of the application"
+run_for = "30s"
+topic = [{{ name = "t", partitions = 4, rate = "20/s" }}]
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = 2
+client = "franz-go"
+read_with = "PollRecords"
+read_records = 20
+work = "5ms"
+commit = {{ call = "auto", on_revoke = {commits} }}
+settings = {{ "Balancers" = "{balancer}", "OnPartitionsRevoked" = {callback} }}
+
+[[act]]
+rolling_restart = "g"
+at = "14s"
+down_time = "2s"
+gap = "4s"
+"""
+
+
+def reprocessed(balancer: str, *, callback: bool, commits: bool) -> int:
+    values = {"callback": str(callback).lower(), "commits": str(commits).lower()}
+    text = CALLBACK.format(balancer=balancer, **values)
+    return emulator.run(loads(text, "a test"), seed=0, keep_events=False).ledger.reprocessed
+
+
+@pytest.mark.parametrize("balancer", ["RangeBalancer", "CooperativeStickyBalancer"])
+def test_a_callback_of_the_application_replaces_the_commit_of_franz_go(balancer):
+    """It is registered in place of ``defaultRevoke``, which commits, also when the member leaves."""
+    without = reprocessed(balancer, callback=False, commits=False)
+    silent = reprocessed(balancer, callback=True, commits=False)
+    commits = reprocessed(balancer, callback=True, commits=True)
+
+    assert max(without, commits) <= 20
+    assert silent > 60

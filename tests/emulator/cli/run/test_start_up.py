@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-MAX_MODULES = 247
+MAX_MODULES = 248
 """Of ours, at a run of a classic group: each takes about a millisecond to import."""
 
 MAX_MODULES_OF_FAULTS = 4
