@@ -18,13 +18,13 @@ from protocols.consumer.classic import (
     application,
     async_commits,
     commits,
+    duties,
     membership,
     positions,
     rejoin,
     responses,
     thread,
 )
-from protocols.consumer.classic.duties import without_subscription
 from protocols.consumer.classic.next_join import NEXT_JOIN
 from protocols.consumer.classic.phases import (
     Calling,
@@ -67,6 +67,10 @@ class BackgroundClient:
         self._limit = limit
         self._created = False
         self._poll_until: int | None = None
+        self._done: ClientState | None = None
+        """The state in which all is done but what :func:`duties.background_due_us` awaits."""
+
+        self._due_us = 0
         self._thrown: Failed | None = None
         """The exception of the next poll."""
 
@@ -189,6 +193,8 @@ class BackgroundClient:
     def _took(self, step: Step[ClientState], now: int) -> Step[ClientState]:
         """Apply a step, and continue with what it made possible."""
         effects = self._become(step)
+        if self._is_done(now):
+            return Step(self.state, effects + self._take_turn(now))
         effects += self._become(responses.pump(self.state, self.consumer, now))
         if isinstance(self.state.coordinator, Known):
             effects += self._become(async_commits.send_pending(self.state, self.consumer, now))
@@ -209,17 +215,31 @@ class BackgroundClient:
             return self._become(self._commit_if_due(self.state, now)) + self._fetch(now)
         if not isinstance(self.state.app, Outside):
             return ()
+        return self._take_turn(now)
+
+    def _take_turn(self, now: int) -> tuple[Effect, ...]:
+        """Work on the group, as far as something is to be done; then fetch, and return records."""
         if self._poll_until is not None:
             self.consumer.clock.polled_us = now
+        if self._is_done(now):
+            return self._hand_over(now)
+        before = self.state
         effects = self._become(self._work(now))
         if not isinstance(self.state.app, Outside):
             return effects
+        if self.state is before:
+            self._done, self._due_us = before, duties.background_due_us(before, self.consumer)
         return effects + self._hand_over(now)
+
+    def _is_done(self, now: int) -> bool:
+        """Return whether nothing has happened since all was done, and nothing is due."""
+        done = self.state is self._done and now < self._due_us
+        return done and duties.reads_all(self.consumer.positions)
 
     def _work(self, now: int) -> Step[ClientState]:
         """Advance metadata, the coordinator lookup, the join, the commit and the positions."""
         state, consumer = self.state, self.consumer
-        if without_subscription(state) or state.commit_fenced or state.heartbeat_failure:
+        if duties.without_subscription(state) or state.commit_fenced or state.heartbeat_failure:
             return Step(state)
         state = membership.note_new_metadata(state, consumer)
         step = membership.refresh_metadata(state, consumer, now)

@@ -26,11 +26,12 @@ def settled(state: ClientState, consumer: Consumer) -> bool:
         and _has_no_news(state)
         and not state.reads.out_of_range
         and not consumer.fetcher.has_errors
-        and _reads_all(consumer.positions)
+        and reads_all(consumer.positions)
     )
 
 
-def _reads_all(positions: Positions) -> bool:
+def reads_all(positions: Positions) -> bool:
+    """Return whether every partition is read from a leader, the newest one that is known."""
     return not (positions.behind or positions.leaderless) and positions.all_reading()
 
 
@@ -85,6 +86,20 @@ def due_us(state: ClientState, consumer: Consumer) -> int:
     if not consumer.settings.auto_commit_interval_ms:
         return 0  # each poll() commits
     return min(state.beat.due_us, state.autocommit_us)
+
+
+def background_due_us(state: ClientState, consumer: Consumer) -> int:
+    """Return when a client that works in the background next does something by itself; 0: at once.
+
+    Beside the timers of its requests and heartbeats: it commits, or requests metadata.
+    """
+    if not settled(state, consumer) or has_responses(state) or state.pending_commits:
+        return 0
+    if not isinstance(state.app, Outside) or state.reads.validation_failure is not None:
+        return 0
+    known = state.metadata
+    due_us = NEVER if known.in_flight is not None else metadata.due_us(known, consumer)
+    return min(due_us, state.autocommit_us) if consumer.settings.enable_auto_commit else due_us
 
 
 def round_due_us(state: ClientState, consumer: Consumer) -> int:
