@@ -88,7 +88,7 @@ def play(  # noqa: PLR0913  one keyword an option
     samples.begin()
     if run.skipping:
         _skip_periods(world, samples, ending)
-    _know_parties(run)
+    _know_parties(world)
     run.kernel.run(scenario.run_for)
     write_missed_faults()
     _end(world)
@@ -96,10 +96,10 @@ def play(  # noqa: PLR0913  one keyword an option
     return Outcome(run.recorder.digest, run.kernel.scheduled, run.folded.result())
 
 
-def _know_parties(run: Run) -> None:
+def _know_parties(world: World) -> None:
     """Name the consumers to the kernel, which stops a run whose clock stands still."""
-    names = [member.name for group in run.scenario.group for member in group.members]
-    parties = len(names) + sum(topic.partitions for topic in run.scenario.topic)
+    run, names = world.run, world.consumers.names
+    parties = len(names()) + sum(topic.partitions for topic in run.scenario.topic)
     run.kernel.names = names
     run.kernel.max_at_an_instant += MAX_BY_A_PARTY * parties
 

@@ -80,8 +80,8 @@ class Kernel:
         self.scheduled = 0
         self.max_at_an_instant = MAX_AT_AN_INSTANT
         self.max_in_an_event = MAX_IN_AN_EVENT
-        self.names: Sequence[str] = ()
-        """The consumers by index, for the error of a clock that stands still."""
+        self.names: Callable[[], Sequence[str]] = tuple
+        """Returns the consumers by index, for the error of a clock that stands still."""
 
         self._checked_us = -1
         self._since = 0
@@ -127,7 +127,7 @@ class Kernel:
             from emulator.world.stalled_clock import StalledClockError  # noqa: PLC0415
 
             events = self.scheduled - self._since
-            raise StalledClockError(self.now, events, self._made, self.names)
+            raise StalledClockError(self.now, events, self._made, self.names())
         return type(self).push(self, when_us, order, action)
 
     def stand_still(self, rank: Rank, who: int) -> NoReturn:
@@ -135,7 +135,7 @@ class Kernel:
         from emulator.world.stalled_clock import Made, StalledClockError  # noqa: PLC0415  as above
 
         made = Made({(rank.name, who): self.max_in_an_event})
-        raise StalledClockError(self.now, self.max_in_an_event, made, self.names)
+        raise StalledClockError(self.now, self.max_in_an_event, made, self.names())
 
     # -- skipping periods --------------------------------------------------------------------------
 

@@ -52,4 +52,7 @@ class StalledClockError(EmulatorError):
 
     def _party(self, rank: str, who: int) -> str:
         is_consumer = "{}" in _WORDS[rank] and rank != "BROKER_TIMER"
-        return _WORDS[rank].format(self.names[who] if is_consumer and self.names else who)
+        return _WORDS[rank].format(self._consumer(who) if is_consumer else who)
+
+    def _consumer(self, who: int) -> str:
+        return self.names[who] if who < len(self.names) else "an administrator"

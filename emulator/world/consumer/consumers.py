@@ -224,6 +224,10 @@ class Consumers:
         index = len(self._blueprints) if known is None else known.index
         self._blueprints[name] = replace(copy, name=name, index=index)
 
+    def names(self) -> list[str]:
+        """Return all consumers by index: also those that deploys have added."""
+        return list(self._blueprints)
+
     def blueprint(self, consumer: str) -> Blueprint:
         """Return what the next process of a consumer is started from."""
         return self._blueprints[consumer]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 import emulator
 from emulator.world import kernel as kernels
+from emulator.world.administrator import FIRST_INDEX
 from emulator.world.consumer.application import Application
 from emulator.world.kernel import Kernel, Rank
 from emulator.world.stalled_clock import StalledClockError
@@ -58,6 +61,14 @@ def test_a_scenario_without_any_delay_ends_with_the_names(protocol, mode):
         emulator.run(scenario, mode=mode)
 
     assert "give network.latency more than 0" in str(stopped.value)
+
+
+def test_consumers_that_a_deploy_adds_and_tools_have_names():
+    """They come behind the members of the scenario."""
+    made = Counter({("CLIENT_TIMER", 1): 3, ("AT_BROKER", FIRST_INDEX): 2, ("AT_CLIENT", 0): 1})
+    text = str(StalledClockError(0, 9, made, ["g-0", "g-0*"]))
+
+    assert "timers of g-0*, requests of an administrator, responses to g-0." in text
 
 
 def again(kernel: Kernel, left: int):
