@@ -295,10 +295,13 @@ class FetchBuffer:
             and not (self.pending and reading.partition in self.pending)
         )
 
-    def move(self, records: Mapping[TopicPartition, int]) -> None:
-        """Move positions and buffered records by so many records of each partition."""
+    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move positions and buffered records by so many records of each partition, in that time."""
         for tp, count in records.items():
-            self.positions.readings[tp].position += count
+            reading = self.positions.readings[tp]
+            reading.position += count
+            if reading.last_ms is not None:
+                reading.last_ms += later_us // 1_000
         for completed in self._buffer:
             count = records.get(completed.reading.partition, 0)
             completed.position += count

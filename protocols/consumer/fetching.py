@@ -244,15 +244,16 @@ class Fetcher(FetchBuffer):
 
     # -- what repeats ------------------------------------------------------------------------
 
-    def relative(self) -> tuple[object, ...]:
-        """Return what is buffered and in flight, and what is read, without the positions."""
-        positions = self.positions
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Return what is buffered and in flight, and what is read, without positions and times."""
+        positions, now_ms = self.positions, now // 1_000
         return (
             self.buffer_state,
             self.paused,
             self.in_flight,
             tuple(
-                (r.partition, r.leader, r.current, r.epochs) for r in positions.readings.values()
+                (r.partition, r.leader, r.current, r.epochs, _since(r.last_ms, now_ms))
+                for r in positions.readings.values()
             ),
             tuple((broker, *readings) for broker, readings in positions.by_leader.items()),
         )
@@ -273,6 +274,10 @@ class Fetcher(FetchBuffer):
             part = FetchedRecords(tp, offsets[tp] + first, offsets[tp] + end, epochs=epochs)
             self._buffer.append(CompletedFetch(self.positions.readings[tp], part))
         self._line = self._buffer[0] if saved.drains else None
+
+
+def _since(at_ms: int | None, now_ms: int) -> int | None:
+    return None if at_ms is None else at_ms - now_ms
 
 
 def without(readings: Readings, left_out: Collection[TopicPartition]) -> Readings:

@@ -8,7 +8,7 @@ returned (``undirtyUncommitted``). Changed in place, like the positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from assignors.types import TopicPartition
 from assignors.values import dataclass
@@ -92,6 +92,22 @@ class OffsetStore:
         """Note a commit that succeeded."""
         for entry in offsets:
             self._committed[entry.partition] = entry.offset
+
+    def relative(self, positions: Positions) -> tuple[object, ...]:
+        """Return what it has, relative to the positions; that of a partition given away is not."""
+        offsets = positions.offsets
+        return tuple(
+            [
+                {tp: offset - offsets.get(tp, 0) for tp, offset in known.items()}
+                for known in (self._stored, self._handed, self._committed)
+            ]
+        )
+
+    def move(self, records: Mapping[TopicPartition, int]) -> None:
+        """Move the offsets by so many records of each assigned partition."""
+        for known in (self._stored, self._handed, self._committed):
+            for tp in known:
+                known[tp] += records.get(tp, 0)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget the partitions that are no longer assigned."""

@@ -5,13 +5,17 @@ Source: ``fetcher.py`` (``_get_actions_per_node``, ``FetchResult.calculate_backo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from assignors.types import TopicPartition
 from protocols.consumer.fetch_buffer import CompletedFetch
 from protocols.consumer.fetching import AskedOf, Fetcher, Readings, without
 from protocols.consumer.positions import READING, Reading
 from protocols.consumer.reader import MS
 from protocols.messages import FetchPartition, FetchRequest
+
+Came = dict[CompletedFetch, int]
+"""When (us) each buffered response was first seen: when it came."""
 
 
 class PrefetchFetcher(Fetcher):
@@ -27,8 +31,7 @@ class PrefetchFetcher(Fetcher):
         """Create the data plane of a new consumer; records are new for *rest_ms*."""
         super().__init__(takes_hints=False, errors_in_order=False)
         self._rest_us = rest_ms * MS
-        self._came_us: dict[CompletedFetch, int] = {}
-        """When each buffered response was first seen: when it came."""
+        self._came_us: Came = {}
 
     def requests(self, now: int = 0) -> list[tuple[int, FetchRequest]]:
         """Note which responses are new; return the fetches to send now, as any client does."""
@@ -51,6 +54,20 @@ class PrefetchFetcher(Fetcher):
         came = [at for each, at in self._came_us.items() if each.reading.leader == broker]
         return max(came, default=-self._rest_us) + self._rest_us
 
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Return the same as of any client, and how new each buffered response is."""
+        return (*super().relative(now), self._ages(now))
+
+    def _ages(self, now: int) -> tuple[int | None, ...]:
+        """Return how new (us) each buffered response is; None: it was not seen; 0: it is no longer new."""
+        came = [self._came_us.get(each) for each in self._buffer]
+        return tuple([None if at is None else max(at + self._rest_us - now, 0) for at in came])
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move positions and responses by so many records of each partition, in that time."""
+        super().move(later_us, records)
+        self._came_us = _moved(self._came_us, later_us)
+
     def next_ready_us(self, now: int) -> int | None:
         """Return when (us), after *now*, the next back-off or rest ends, if there is one."""
         brokers = [broker for broker in self.positions.by_leader if broker not in self._in_flight]
@@ -58,6 +75,10 @@ class PrefetchFetcher(Fetcher):
         backoff_us = super().next_ready_us(now)
         due = [end for end in ends if end > now]
         return min(due if backoff_us is None else [*due, backoff_us], default=None)
+
+
+def _moved(came_us: Came, later_us: int) -> Came:
+    return {each: at + later_us for each, at in came_us.items()}
 
 
 def _are_placed(readings: Iterable[Reading]) -> bool:

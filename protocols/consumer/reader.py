@@ -171,9 +171,10 @@ class Reads:
 
     def without_times(self) -> tuple[Reads, Metadata]:
         """Return these without the times and numbers that move on in a run that does not change."""
-        topics = replace(self.metadata, version=0, seen=0, fetched_us=0, retry_us=0)
+        known = replace(self.metadata, version=0, seen=0, fetched_us=0, retry_us=0, equivalent=0)
+        step_us = None if known.step_us is None else 0
         rest = replace(self, next_correlation_id=0, metadata=NOTHING_KNOWN, taken_us=None)
-        return rest, topics
+        return rest, replace(known, step_us=step_us)
 
 
 NOTHING_ASKED = Reads()

@@ -53,9 +53,15 @@ def repeats(group: Group, scenario: Scenario) -> bool:
         return False
     if _reads_gaps(group, scenario) or any(_does_more(group, member) for member in group.members):
         return False
-    if any(profile_with_deviations(group, member).in_background for member in group.members):
+    if any(_has_other_threads(group, member) for member in group.members):
         return False
     return _busiest(group, scenario) < 1
+
+
+def _has_other_threads(group: Group, member: Member) -> bool:
+    """Return whether a client of the consumer protocol works in the background by threads unlike Java's."""
+    by_itself = profile_with_deviations(group, member).in_background
+    return by_itself and consumer_settings(group, member).group_protocol == "consumer"
 
 
 def _busiest(group: Group, scenario: Scenario) -> float:
@@ -73,6 +79,8 @@ def _busiest(group: Group, scenario: Scenario) -> float:
 
 def refreshes_regularly(group: Group) -> bool:
     """Return whether it is known when the members of a group handle responses."""
+    if any(profile_with_deviations(group, member).in_background for member in group.members):
+        return False
     return all(
         consumer_settings(group, member).group_protocol == "consumer"
         or (

@@ -16,14 +16,18 @@ from emulator.world.cluster.offsets_log.leader_log import Replicated
 from emulator.world.consumer.process import Process
 from emulator.world.router import Carried
 from emulator.world.world import World
-from protocols.consumer.classic import calm
-from protocols.consumer.classic.machine import Client as ClassicClient
+from protocols.consumer.classic import periods
 from protocols.consumer.requests import OpenRequest, Renumbered
 from protocols.messages import Envelope, Header, OffsetCommitRequest
 from protocols.values import replace
 
 Offsets = Mapping[str, Mapping[TopicPartition, int]]
 """By group."""
+
+
+def is_classic(process: Process) -> bool:
+    """Return whether a client is one of the classic protocol: Java's, or one that works in the background."""
+    return process.blueprint.settings.group_protocol == "classic"
 
 
 def name_of(process: str, number: int) -> str:
@@ -43,7 +47,7 @@ def open_requests(world: World) -> dict[str, OpenRequest]:
 def open_requests_of(process: Process) -> Mapping[int, OpenRequest]:
     """Return those of one member, by correlation id."""
     client: Any = process.client
-    module = calm if isinstance(client, ClassicClient) else _of_the_consumer_protocol()
+    module = periods if is_classic(process) else _of_the_consumer_protocol()
     found: Mapping[int, OpenRequest] = module.open_requests(client.state, client.consumer)
     return found
 
@@ -52,7 +56,7 @@ def open_numbers_of(process: Process) -> dict[int, int]:
     """Return the numbers of a member that later ones replace, and when (us) each was taken."""
     client: Any = process.client
     found = {number: each.sent_us for number, each in open_requests_of(process).items()}
-    if not isinstance(client, ClassicClient):
+    if not is_classic(process):
         found |= _of_the_consumer_protocol().keys(client.state, client.consumer)
     return found
 
@@ -97,7 +101,7 @@ def _unread(world: World) -> Iterator[Header]:
     """Yield the headers of the responses that members have not read."""
     for process in world.consumers.everyone():
         client: Any = process.client
-        if isinstance(client, ClassicClient):
+        if is_classic(process):
             yield from (response.header for response in client.state.inbox)
 
 

@@ -33,8 +33,8 @@ from emulator.world.periods.upkeep import Habit, Upkeep
 from emulator.world.world import World
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.duties import wait_until_us
-from protocols.consumer.classic.heartbeat import deadlines_of, with_deadlines
 from protocols.consumer.classic.machine import Client
+from protocols.consumer.classic.periods import deadlines_of, with_deadlines
 from protocols.consumer.requests import Renumbered
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class Skip:
     def _staying(self, process: Process) -> dict[str, int]:
         """Return the deadlines of a heartbeat thread that do not move with a period."""
         client: Any = process.client
-        if not isinstance(client, Client):
+        if not in_flight.is_classic(process):
             return {}
         moving = self._moving[process.name]
         return {n: at_us for n, at_us in deadlines_of(client.state).items() if n not in moving}
@@ -333,7 +333,7 @@ def _keep(process: Process, staying: Mapping[str, int]) -> None:
     client: Any = process.client
     client.state = with_deadlines(client.state, staying)
     poll_us = process.timers.deadline(POLL)
-    if poll_us is None:
+    if poll_us is None or not isinstance(client, Client):
         return
     runs_us = wait_until_us(client.state, client.consumer, poll_us)
     if runs_us < poll_us:

@@ -23,8 +23,7 @@ from emulator.world.periods import in_flight
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import POLL
-from protocols.consumer.classic.heartbeat import NEXT_BEAT, SESSION_END, deadlines_of
-from protocols.consumer.classic.machine import Client
+from protocols.consumer.classic.periods import NEXT_BEAT, SESSION_END, deadlines_of
 from protocols.consumer.lookup import LOOKUP
 from protocols.consumer.metadata import METADATA, due_us
 from protocols.consumer.requests import REQUESTS, OpenRequest
@@ -127,7 +126,7 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
         return None
     calm = process.calculated()
     waits.append({POLL: calm.wait_us} if calm is not None and calm.waits_for else {})
-    if isinstance(client, Client):
+    if in_flight.is_classic(process):
         waits[-1].update(deadlines_of(client.state))
     positions = client.consumer.positions.offsets
     parts = (

@@ -26,6 +26,7 @@ from protocols.consumer.classic import (
     thread,
 )
 from protocols.consumer.classic.next_join import NEXT_JOIN
+from protocols.consumer.classic.periods import Recurring, moves_requests, relative_state
 from protocols.consumer.classic.phases import (
     Calling,
     CommittingSync,
@@ -57,7 +58,7 @@ _WAKES: Final = frozenset(
 """The timers whose only effect is that the client looks what it can do."""
 
 
-class BackgroundClient:
+class BackgroundClient(Recurring):
     """The client side of the classic protocol for one consumer, with a thread of its own."""
 
     def __init__(self, consumer: Consumer, limit: int) -> None:
@@ -165,8 +166,15 @@ class BackgroundClient:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether only records, a heartbeat or a commit can happen next: it is never asked."""
-        return False
+        """Whether only records, a heartbeat or a commit can happen next, or their responses arrive."""
+        if self._thrown or self._close or self._listened or self.state.pending_commits:
+            return False
+        calm = duties.settled(self.state, self.consumer) and self.consumer.fetcher.undisturbed
+        return calm and moves_requests(self.state)
+
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Return what a client at rest does from *now* on."""
+        return relative_state(self.state, self.consumer, self._poll_until, [], now)
 
     # -- responses and timers ----------------------------------------------------------------------
 

@@ -7,8 +7,6 @@ is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from assignors.types import RebalanceProtocol
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import next_join
@@ -46,10 +44,6 @@ from protocols.values import replace
 
 HEARTBEAT = "heartbeat"
 """Timer: the next turn at which the heartbeat thread has work."""
-
-NEXT_BEAT = "next heartbeat"
-SESSION_END = "session end"
-"""Deadlines of the heartbeat thread; its timer is at the earliest."""
 
 POLL_EXPIRED = "consumer poll timeout has expired."
 
@@ -383,18 +377,3 @@ def on_lookup_failed(state: ClientState, consumer: Consumer, now: int) -> Step[C
     assert isinstance(unknown, Unknown)
     step = back_off_lookup(unknown, consumer, now)
     return end_pending(replace(state, coordinator=step.state), now).also(*step.effects)
-
-
-def deadlines_of(state: ClientState) -> dict[str, int]:
-    """Return when the heartbeat thread of a client has to send, and when its session ends."""
-    beat = state.beat
-    return {} if beat is None else {NEXT_BEAT: beat.due_us, SESSION_END: beat.session_us}
-
-
-def with_deadlines(state: ClientState, deadlines: Mapping[str, int]) -> ClientState:
-    """Return the state with some of :func:`deadlines_of` at other times."""
-    beat = state.beat
-    assert beat is not None, "a stable client has a heartbeat thread"
-    due_us = deadlines.get(NEXT_BEAT, beat.due_us)
-    session_us = deadlines.get(SESSION_END, beat.session_us)
-    return replace(state, beat=replace(beat, due_us=due_us, session_us=session_us))

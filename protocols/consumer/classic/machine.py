@@ -23,26 +23,20 @@ from protocols.consumer.classic import (
     thread,
 )
 from protocols.consumer.classic.async_commits import due_at_poll
-from protocols.consumer.classic.calm import (
-    POLL,
-    CalmPoll,
-    moved_responses,
-    moved_state,
-    moves_requests,
-    relative_state,
-)
+from protocols.consumer.classic.calm import POLL, CalmPoll, moved_responses
+from protocols.consumer.classic.periods import Recurring, moves_requests, relative_state
 from protocols.consumer.classic.phases import Calling, Closing, CommittingSync, is_in_close
 from protocols.consumer.classic.responses import pump, respond
 from protocols.consumer.classic.state import ClientState
 from protocols.consumer.classic.thread import ApplicationThread
 from protocols.consumer.reader import NEVER
-from protocols.consumer.requests import Renumbered, begin_call, renewed
+from protocols.consumer.requests import Renumbered, begin_call
 from protocols.machine import Call, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
 
 
-class Client(ApplicationThread):
+class Client(ApplicationThread, Recurring):
     """The client side of the classic protocol for one consumer."""
 
     # -- the application's calls ---------------------------------------------------------------
@@ -201,10 +195,6 @@ class Client(ApplicationThread):
         """Whether only records, a heartbeat or a commit can happen next, or their responses be read."""
         return self._settled and self.consumer.fetcher.connected and moves_requests(self.state)
 
-    def renew(self) -> None:
-        """Set the request timer to the earliest deadline of the requests that are in flight."""
-        self.state = renewed(self.state)
-
     def relative(self, now: int, calm: CalmPoll | None = None) -> tuple[object, ...]:
         """Return what a client at rest, or *calm*, does from *now* on."""
         poll = (self._poll_until, self._arrived) if calm is None else (calm.returns_us, calm.unread)
@@ -214,12 +204,8 @@ class Client(ApplicationThread):
         self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered
     ) -> None:
         """Move a client at rest by whole periods with so many records, and later *numbers*."""
-        if self._poll_until is not None:
-            self._poll_until += later_us
         self._arrived = moved_responses(self._arrived, later_us, records)
-        self.state = moved_state(self.state, self.consumer, later_us, records, numbers)
-        self.consumer.clock.polled_us += later_us
-        self.consumer.fetcher.move(records)
+        Recurring.move(self, later_us, records, numbers)
 
     # -- the network ---------------------------------------------------------------------------
 

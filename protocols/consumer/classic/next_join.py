@@ -49,6 +49,11 @@ def looks_at_polls_us(beat: Beat, consumer: Consumer) -> int:
             return deadline
 
 
+def polls_phase_us(beat: Beat, now: int) -> int | None:
+    """Return the time (us) since the client last looked at the polls; None: it has no clock for that."""
+    return None if beat.assigned_us is None else (now - beat.assigned_us) % _HALF_SECOND_US
+
+
 def lost(state: ClientState, consumer: Consumer) -> ClientState:
     """Note that the membership is lost, if the client then rests before it joins again."""
     if consumer.profile.next_join is not NextJoin.LOSS:

@@ -12,7 +12,7 @@ from assignors.types import RebalanceProtocol, Subscription, TopicPartition
 from protocols.consumer import requests
 from protocols.consumer.calls import ExceptionName, Failed
 from protocols.consumer.classic import next_join
-from protocols.consumer.classic.async_commits import commit_automatically
+from protocols.consumer.classic.async_commits import commit_at_revocation, commit_automatically
 from protocols.consumer.classic.membership import (
     RETRY,
     ask,
@@ -37,7 +37,6 @@ from protocols.consumer.classic.phases import (
     Resume,
     Synced,
 )
-from protocols.consumer.classic.revocation_commit import commit_at_revocation
 from protocols.consumer.classic.state import Api, ClientState, Consumer, Membership
 from protocols.consumer.clients import CommitClock, RevokeCommit
 from protocols.consumer.committing import automatic_offsets

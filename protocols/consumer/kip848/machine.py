@@ -138,7 +138,7 @@ class Client:
     ) -> None:
         """Move a client at rest by whole periods with so many records, and later *numbers*."""
         self.state = moved_state(self.state, self.consumer, later_us, records, numbers)
-        self.consumer.fetcher.move(records)
+        self.consumer.fetcher.move(later_us, records)
 
     # -- the passes of poll ----------------------------------------------------------------------
 

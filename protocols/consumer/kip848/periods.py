@@ -105,7 +105,7 @@ def relative_state(state: ClientState, consumer: Consumer, now: int) -> tuple[ob
         _moved_events(state.events, -now, back, numbers),
         None if state.events_us is None else state.events_us - now,
         state.reads.without_times(),
-        fetcher.relative(),
+        fetcher.relative(now),
         fetcher.queued,
     )
 

@@ -187,7 +187,7 @@ class CalmFetches:
             return False
         for fetch in every:
             fetch.move(later_us, records)
-        self._fetcher.move(records)
+        self._fetcher.move(later_us, records)
         self.count(fetches)
         if self._next is not None:
             self.next_us += later_us

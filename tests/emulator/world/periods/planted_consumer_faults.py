@@ -52,7 +52,9 @@ PLANTED = (
         "else state.events_us",
         "events that wait for a slow thread",
     ),
-    Planted(f"{CLIENT}.move", "self.consumer.fetcher.move(records)", "", "automatic commits"),
+    Planted(
+        f"{CLIENT}.move", "self.consumer.fetcher.move(later_us, records)", "", "automatic commits"
+    ),
     Planted(
         "emulator.world.consumer.polling.fetches:Fetches._all_of",
         "if fetch is not None:",

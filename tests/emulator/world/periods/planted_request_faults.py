@@ -54,7 +54,7 @@ PLANTED = (
         "commits in flight beside metadata requests",
     ),
     Planted(
-        "protocols.consumer.classic.calm:moved_state",
+        "protocols.consumer.classic.periods:moved_state",
         "_moved_app(state.app, later_us, records, numbers.open)",
         "state.app",
         "commits in flight",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ...modes import planted_polling_faults
-from . import planted_consumer_faults, planted_faults
+from . import planted_background_faults, planted_consumer_faults, planted_faults
 from . import planted_request_faults as request_faults
 from . import test_repeated_stretches as stretches
 from . import test_short_periods as short_periods
@@ -14,6 +14,7 @@ from .planted_faults import planted
 PLANTED = (
     *planted_faults.PLANTED,
     *planted_consumer_faults.PLANTED,
+    *planted_background_faults.PLANTED,
     *planted_polling_faults.PLANTED,
     *planted_polling_faults.BY_TIME,
     *request_faults.PLANTED,

@@ -152,23 +152,23 @@ def test_many_disturbed_runs_whose_short_periods_are_skipped_leave_the_same():
 
 # -- planted faults ------------------------------------------------------------------------------
 
-HEARTBEAT = "protocols.consumer.classic.heartbeat"
+STATE = "protocols.consumer.classic.periods"
 
 PLANTED = (
     Planted(f"{PERIODS}.skip:Skip._staying", "not in moving", "in ()", WAITING),
     Planted(f"{PERIODS}.skip:Skip._move", "if staying:", "if False:", WAITING),
     Planted(f"{PERIODS}.skip:_keep", "if runs_us < poll_us:", "if False:", SEVERAL),
     Planted(f"{PERIODS}.state:first_limit_us", "if name not in names and", "if False and", WAITING),
-    Planted(f"{HEARTBEAT}:deadlines_of", "NEXT_BEAT: beat.due_us, ", "", WAITING),
+    Planted(f"{STATE}:deadlines_of", "NEXT_BEAT: beat.due_us, ", "", WAITING),
     Planted(
-        f"{HEARTBEAT}:with_deadlines",
+        f"{STATE}:with_deadlines",
         "session_us=session_us",
         "session_us=beat.session_us",
         GIVEN_UP,
     ),
-    Planted(f"{HEARTBEAT}:with_deadlines", "due_us=due_us", "due_us=beat.due_us", WAITING),
+    Planted(f"{STATE}:with_deadlines", "due_us=due_us", "due_us=beat.due_us", WAITING),
     Planted(
-        "protocols.consumer.classic.calm:moved_state",
+        f"{STATE}:moved_state",
         "inbox=renumbered(state.inbox, numbers.open),",
         "",
         UNREAD,

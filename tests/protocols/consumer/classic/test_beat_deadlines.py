@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from protocols.consumer.classic import heartbeat
-from protocols.consumer.classic.heartbeat import HEARTBEAT, NEXT_BEAT, SESSION_END
+from protocols.consumer.classic import heartbeat, periods
+from protocols.consumer.classic.heartbeat import HEARTBEAT
+from protocols.consumer.classic.periods import NEXT_BEAT, SESSION_END
 from protocols.consumer.lookup import NEVER_LOOKED_UP
 from protocols.machine import SetTimer
 from protocols.messages import (
@@ -68,12 +69,12 @@ def test_the_thread_sleeps_anew_from_the_lookup_that_the_end_of_its_session_begi
 def test_deadlines_can_be_moved_one_by_one():
     """Those that are not given stay where they are."""
     state = manual_member().state
-    before = heartbeat.deadlines_of(state)
+    before = periods.deadlines_of(state)
     for name in (NEXT_BEAT, SESSION_END):
-        moved = heartbeat.with_deadlines(state, {name: 7})
-        assert heartbeat.deadlines_of(moved) == {**before, name: 7}
+        moved = periods.with_deadlines(state, {name: 7})
+        assert periods.deadlines_of(moved) == {**before, name: 7}
 
-    assert heartbeat.deadlines_of(replace(state, beat=None)) == {}
+    assert periods.deadlines_of(replace(state, beat=None)) == {}
 
 
 def test_a_librdkafka_that_is_removed_while_its_listener_runs_joins_again():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import CommitResult
-from protocols.consumer.classic.calm import moved_state, moves_requests
+from protocols.consumer.classic.periods import moved_state, moves_requests
 from protocols.consumer.classic.phases import CommittingSync
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.lookup import Unknown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic.calm import moves_requests
+from protocols.consumer.classic.periods import moves_requests
 from protocols.consumer.classic.state import Generation, Membership
 from protocols.consumer.clients import JAVA, profile_of
 from protocols.consumer.lookup import Unknown

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from protocols.consumer.classic.calm import moves_requests
+from protocols.consumer.classic.periods import moves_requests
 from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume
 from protocols.consumer.classic.state import Api
 from protocols.consumer.requests import Renumbered

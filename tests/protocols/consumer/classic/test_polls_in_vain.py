@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.consumer.classic.calm import open_requests
+from protocols.consumer.classic.periods import open_requests
 from protocols.consumer.classic.state import Membership
 from protocols.messages import HeartbeatRequest, JoinGroupRequest
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.classic.async_commits import commit_at_revocation
 from protocols.consumer.classic.commits import _prepared
 from protocols.consumer.classic.phases import PrepareCommitted, PrepareCommitting, PrepareNeeded
 from protocols.consumer.classic.rejoin import _prepare
-from protocols.consumer.classic.revocation_commit import commit_at_revocation
 from protocols.consumer.clients import profile_of
 from protocols.consumer.committing import RETRIED
 from protocols.facts import CommitRefused, CommitSent

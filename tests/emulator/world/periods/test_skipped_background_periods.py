@@ -1,0 +1,219 @@
+"""Skipped periods of groups whose clients work in the background."""
+
+from __future__ import annotations
+
+from functools import cache
+from unittest.mock import patch
+
+import pytest
+
+import emulator
+from protocols.consumer.classic.background import BackgroundClient
+
+from ...modes.both_ways import (
+    Noticing,
+    hold_both_ways,
+    is_noticed,
+    noticing_run,
+    scenario_from,
+)
+from .periodic_background_worlds import BACKGROUND, periodic_background_world
+from .periodic_worlds import how_played
+from .planted_background_faults import PLANTED
+from .steady_runs import steady
+from .test_skipped_periods import instants
+
+
+def background(client: str, **changes: object) -> dict:
+    """Return two members of a client whose heartbeats and commits have a period of 500 ms."""
+    soon = {"heartbeat.interval.ms": 500, "auto.commit.interval.ms": 500}
+    found = steady(**{"client": client, "run_for": "8s", "lag_every": "500ms", **soon, **changes})
+    strategy = {"partition.assignment.strategy": "range"}
+    if client == "franz-go":
+        strategy = {"partition.assignment.strategy": "RangeBalancer"}
+    found["group"][0]["settings"] |= strategy
+    return found
+
+
+FAR: dict = {"members": 4, "partitions": 8, "network": {"latency": "15ms"}}
+"""Members of which one nearly always waits for a response."""
+
+BY_CLIENT = {
+    "automatic commits": {},
+    "commits of each batch": {"commit": "sync", "rate": "5/s"},
+    "asynchronous commits": {"commit": "async", "rate": "5/s"},
+    "requests in flight": FAR,
+    "without latency": {"network": {"latency": "0s"}},
+    "the bytes of the offsets log": {},
+}
+
+LEFT = {
+    f"{client}, {name}": (background(client, **changes), {"files": "bytes" in name})
+    for client in BACKGROUND
+    for name, changes in BY_CLIENT.items()
+} | {
+    "librdkafka, offsets that the application stores": (
+        background("librdkafka", commit="store per record"),
+        {},
+    ),
+    "librdkafka, records that are left in the queue": (
+        background(
+            "librdkafka",
+            partitions=1,
+            members=1,
+            rate="50/s",
+            work="10ms",
+            **{"fetch.min.bytes": 5_000},
+        ),
+        {},
+    ),
+    "franz-go, offsets that the application marks": (background("franz-go", commit="store"), {}),
+    "aiokafka, one record a call": (background("aiokafka", read_with="getone"), {}),
+    "aiokafka, records that are left in the queue": (
+        background(
+            "aiokafka", read_with="getone", partitions=4, members=1, rate="5/s", work="40ms"
+        ),
+        {},
+    ),
+    "a Java client beside librdkafka": (
+        background("librdkafka", members=[{"name": "g-0"}, {"name": "g-1", "client": "java"}]),
+        {},
+    ),
+}
+
+ALSO_BRIEFLY = (
+    *[f"{client}, automatic commits" for client in BACKGROUND],
+    "librdkafka, commits of each batch",
+    "a Java client beside librdkafka",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ALSO_BRIEFLY else pytest.param(name, marks=pytest.mark.long) for name in LEFT],
+)
+def test_a_group_whose_periods_are_skipped_leaves_the_same(name):
+    """Events, committed offsets and the offsets log, to the byte."""
+    document, how = LEFT[name]
+
+    assert 0 < hold_both_ways(document, **how)
+
+
+@pytest.mark.parametrize("client", BACKGROUND)
+def test_a_quiet_group_is_folded(client):
+    """Nearly all its time is, and what leaves the run is the same."""
+    scenario = scenario_from(background(client, run_for="40s"))
+    folded, exact = (emulator.run(scenario, mode=mode) for mode in ("folded", "exact"))
+
+    assert folded.folded.share > 0.9
+    assert exact.folded.share == 0
+    for name in ("digest", "ledger", "metrics", "findings"):
+        assert getattr(folded, name) == getattr(exact, name), name
+
+
+def test_a_run_without_single_events_has_the_same_results():
+    """As studies play it: sums stand for the events of skipped periods."""
+    scenario = scenario_from(background("librdkafka", commit="sync"))
+    summed, exact = (
+        emulator.run(scenario, mode=mode, keep_events=keep)
+        for mode, keep in (("folded", False), ("exact", True))
+    )
+
+    for name in ("digest", "ledger", "metrics", "findings"):
+        assert getattr(summed, name) == getattr(exact, name), name
+
+
+@pytest.mark.parametrize("client", BACKGROUND)
+def test_a_client_that_has_nothing_to_do_does_nothing(client):
+    """It reads hundreds of responses, and looks at its duties where one is due."""
+    with patch.object(
+        BackgroundClient, "_work", autospec=True, side_effect=BackgroundClient._work
+    ) as work:
+        emulator.run(scenario_from(background(client)), mode="exact")
+
+    assert work.call_count < 300
+
+
+# -- random worlds, and faults at many instants ----------------------------------------------------
+
+QUICK = (1001,)
+"""In 1001 a commit is answered whose partition has been given away."""
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_a_disturbed_run_leaves_the_same(seed):
+    """Whatever is done to it, and whenever."""
+    hold_both_ways(periodic_background_world(seed), seed, **how_played(seed))
+
+
+@pytest.mark.soak
+@pytest.mark.long
+def test_many_disturbed_runs_leave_the_same():
+    """The same for more worlds, of which a third at least have periods that are skipped."""
+    skipped = [
+        hold_both_ways(periodic_background_world(seed), seed, **how_played(seed))
+        for seed in range(1_100, 1_130)
+    ]
+
+    assert len(skipped) <= 3 * sum(map(bool, skipped))
+
+
+FAULTS = (
+    {"crash": "g-0", "restart_after": "500ms"},
+    {"pause": "g-0", "for": "700ms"},
+    {"close": "g-1"},
+    {"stop_broker": "coordinator of g", "restart_after": "1s"},
+)
+
+
+def sweep(document: dict, step: int) -> None:
+    """Compare both ways of playing each fault at every *step*-th instant of a period of 500 ms."""
+    times = [(fault, at) for at in instants(document, 5_000_000, 5_500_000) for fault in FAULTS]
+    for fault, at in times[::step]:
+        assert 0 < hold_both_ways({**document, "fault": [{**fault, "at": f"{at}us"}]}), (fault, at)
+
+
+@pytest.mark.parametrize("client", BACKGROUND)
+def test_a_fault_at_some_instants_of_a_period(client):
+    """Where something happens, and a microsecond before and after it."""
+    sweep(background(client, rate="5/s", partitions=2), 71)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("commit", ["auto", "sync"])
+@pytest.mark.parametrize("client", BACKGROUND)
+def test_a_fault_at_many_instants_of_a_period(client, commit):
+    """The same at more of them."""
+    sweep(background(client, rate="5/s", partitions=2, commit=commit), 13)
+
+
+# -- planted faults ------------------------------------------------------------------------------
+
+NOTICING = LEFT | {
+    "a rebalance": (
+        background(
+            "librdkafka", fault=[{"close": "g-1", "at": "5633ms", "restart_after": "700ms"}]
+        ),
+        {},
+    ),
+}
+
+
+@cache
+def noticing(name: str | int) -> Noticing:
+    """Return a run that notices faults."""
+    if isinstance(name, int):
+        return noticing_run(periodic_background_world(name), name, how_played(name))
+    document, how = NOTICING[name]
+    return noticing_run(document, 0, how)
+
+
+@pytest.mark.long
+def test_every_fault_planted_for_these_clients_is_noticed():
+    """Without one, the runs end as they have to; with one, a run of this module ends otherwise."""
+    for name in dict.fromkeys(fault.noticed_in for fault in PLANTED):
+        noticing(name).hold()
+
+    assert [] == [
+        fault.name for fault in PLANTED if not is_noticed(fault, noticing(fault.noticed_in))
+    ]
