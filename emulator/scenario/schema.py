@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import textwrap
+import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
+from itertools import pairwise
 from typing import Any, get_args
 
 from pydantic import BeforeValidator
@@ -155,17 +156,23 @@ def _notes(table: type[Part]) -> dict[str, str]:
 
 def field_notes(table: type) -> dict[str, str]:
     """Return the docstring below each field of one class in the source, in one line."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(table))).body[0]
-    assert isinstance(tree, ast.ClassDef)
+    body = _classes(table.__module__)[table.__name__].body
     return {
         field.target.id: _one_line(note.value.value)
-        for field, note in zip(tree.body, tree.body[1:], strict=False)
+        for field, note in pairwise(body)
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)
         and isinstance(note, ast.Expr)
         and isinstance(note.value, ast.Constant)
         and isinstance(note.value.value, str)
     }
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """Return the classes of a module as its source has them, parsed once for all of them."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
 
 
 def _defaults(table: type[Part]) -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -18,8 +19,12 @@ from emulator.scenario.short_forms import TARGETS
 from .documents import files
 from .samples import SMALLEST, text
 
-SCHEMA = file_schema()
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+schema = cache(file_schema)
+
+
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema())
 
 
 def as_json(value: Any) -> Any:
@@ -36,13 +41,13 @@ def as_json(value: Any) -> Any:
 
 def complaints(content: str) -> list[str]:
     """Return what the schema says of a file."""
-    return [error.message for error in VALIDATOR.iter_errors(as_json(tomllib.loads(content)))]
+    return [error.message for error in validator().iter_errors(as_json(tomllib.loads(content)))]
 
 
 @pytest.mark.long
 def test_the_schema_is_a_schema():
     """It follows draft 2020-12."""
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator.check_schema(schema())
 
 
 @pytest.mark.parametrize("name", catalogue.names())
@@ -56,7 +61,7 @@ def test_every_scenario_of_the_catalogue_is_valid(name):
 @settings(max_examples=60)
 def test_every_file_that_reads_is_valid(document):
     """The schema accepts every document that the reader accepts."""
-    assert [] == [error.message for error in VALIDATOR.iter_errors(document)]
+    assert [] == [error.message for error in validator().iter_errors(document)]
 
 
 @pytest.mark.parametrize(
@@ -89,20 +94,21 @@ def test_dotted_settings_are_valid():
 def test_every_setting_has_its_type_and_meaning():
     """Kafka's settings are listed with a description and a default in Kafka's unit."""
     for known, name in ((CONSUMER, "ConsumerSettings"), (BROKER, "BrokerSettings")):
-        properties = SCHEMA["$defs"][name]["properties"]
+        properties = schema()["$defs"][name]["properties"]
 
         assert known.keys() <= properties.keys()
         assert all(properties[setting]["description"] for setting in known)
     assert (
-        45_000 == SCHEMA["$defs"]["ConsumerSettings"]["properties"]["session.timeout.ms"]["default"]
+        45_000
+        == schema()["$defs"]["ConsumerSettings"]["properties"]["session.timeout.ms"]["default"]
     )
 
 
 def test_every_verb_is_a_key_of_its_own_table():
     """Faults are listed as files write them."""
     tables = [
-        SCHEMA["$defs"][item["$ref"].rsplit("/")[-1]]
-        for item in SCHEMA["properties"]["fault"]["items"]["anyOf"]
+        schema()["$defs"][item["$ref"].rsplit("/")[-1]]
+        for item in schema()["properties"]["fault"]["items"]["anyOf"]
     ]
 
     assert set(TARGETS) == {table["required"][0] for table in tables}
@@ -111,7 +117,7 @@ def test_every_verb_is_a_key_of_its_own_table():
 
 def test_keys_have_descriptions_and_defaults_in_words_of_the_file():
     """Notes of the source and spelled defaults reach the editor."""
-    topic = SCHEMA["$defs"]["Topic"]["properties"]
+    topic = schema()["$defs"]["Topic"]["properties"]
 
     assert "Records in each partition before the run begins." == topic["backlog"]["description"]
     assert ("1KiB", "0/s") == (topic["record_size"]["default"], topic["rate"]["default"])
