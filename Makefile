@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: env demo test test-long soak browser check types layout style docs site captures clean
+.PHONY: env demo test test-long compiled soak browser check types layout style docs site captures clean
 
 env: $(VENV)/.ready
 
@@ -17,17 +17,27 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: env
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-# Compiled tests are kept, so that test-long need not compile them again; a worker of pytest runs
+# Compiled tests are kept, so that no worker has to compile them again; a worker of pytest runs
 # tests of one file in a row, which often share a run, and helps the other one at the end.
-test test-long: export PYTHONDONTWRITEBYTECODE :=
+test test-long compiled: export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test: env
+test: env compiled
 	$(PYTEST)
 
 # Many of these tests wait for programs that they start: a third worker uses that time.
-test-long: env
-	$(PYTEST) -n 3 -m "long and not soak"
+test-long: env compiled
+	$(PYTEST) -n 3 -m "long and not soak" tests
+
+# pytest compiles a test that has changed by itself; before its first run two processes compile all.
+compiled: $(VENV)/.compiled
+
+COMPILE := $(BIN)/python -m pytest -q --collect-only >/dev/null
+
+$(VENV)/.compiled: $(VENV)/.ready
+	$(COMPILE) tests/emulator --ignore=tests/emulator/world & \
+	$(COMPILE) tests/emulator/world tests/protocols tests/assignors tests/docs; wait
+	touch $@
 
 # Fuzzers of all readers and random worlds, with new seeds, for MINUTES.
 MINUTES ?= 10

@@ -13,11 +13,11 @@ import pytest
 
 from emulator.report.wording import WIDTH
 
-ALLOCATIONS_BETWEEN_COLLECTIONS = 20_000
+ALLOCATIONS_BETWEEN_COLLECTIONS = 500_000
 
 # The time of a test depends on the load of the machine; its examples are always the same.
-# Use --hypothesis-profile=exploring to search for new ones, twice as many.
-hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=50)
+# Use --hypothesis-profile=exploring to search for new ones, four times as many.
+hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile("exploring", deadline=None, derandomize=False)
 hypothesis.settings.load_profile("settled")
 
@@ -31,14 +31,25 @@ os.environ.pop("FORCE_COLOR", None)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all long cases of a test but every n-th to the soaks where it is marked ``one_of(n)``."""
+    """Leave cases of a test to the long tests, or to the soaks, as its marks say."""
+    leave_all_but_each_nth(items, "plain_of", to="long")
+    leave_all_but_each_nth([each for each in items if is_long(each)], "one_of", to="soak")
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Return whether ``make test`` leaves a test out."""
+    return item.get_closest_marker("long") is not None
+
+
+def leave_all_but_each_nth(items: list[pytest.Item], name: str, to: str) -> None:
+    """Mark all cases of a test but every n-th where it has a mark of this name with n."""
     cases = Counter[str]()
     for item in items:
-        mark, is_long = item.get_closest_marker("one_of"), item.get_closest_marker("long")
-        if mark is not None and is_long is not None:
+        mark = item.get_closest_marker(name)
+        if mark is not None:
             test = item.nodeid.partition("[")[0]
             if cases[test] % mark.args[0]:
-                item.add_marker("soak")
+                item.add_marker(to)
             cases[test] += 1
 
 

@@ -67,6 +67,7 @@ def hints_after(text: str) -> set[str]:
     return {hint.id for hint in emulator.advise(emulator.loads(text), 1, most=0, jobs=1).hints}
 
 
+@pytest.mark.long
 def test_the_table_of_trials_has_the_refused_commits(advice):
     """They are what the changes are tried for."""
     assert "| refused" in str(advice)

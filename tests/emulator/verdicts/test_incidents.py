@@ -176,6 +176,7 @@ SLOW = {
 }
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     ("name", "said", "advice", "after"),
     [pytest.param(*one, marks=[pytest.mark.long] * (one[0] in SLOW)) for one in INCIDENTS],

@@ -41,7 +41,7 @@ coordinator = 1
 """
 
 TOPIC = """partitions = 6
-rate = "20/s"
+rate = "8/s"
 """
 GROUP = 'work = "5ms"'
 

@@ -69,6 +69,7 @@ def play(name, client, protocol):
     emulator.run(scenario, keep_events=False)
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("name", [*OF_CONSUMERS, *OF_BROKERS])
 def test_virtual_time_advances_or_the_run_is_stopped(protocol, name):
@@ -80,6 +81,7 @@ def test_virtual_time_advances_or_the_run_is_stopped(protocol, name):
     play(name, "java", protocol)
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(("client", "protocol"), OTHER_CLIENTS)
 @pytest.mark.parametrize("name", OF_CONSUMERS)
 def test_virtual_time_advances_with_other_clients(client, protocol, name):

@@ -45,6 +45,7 @@ def assert_equal_ledgers(run, audit):
     assert [getattr(run.ledger, name) for name in totals] == list(map(audit.ledger.total, totals))
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     "name",
     [

@@ -77,6 +77,7 @@ READERS = {
 }
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize("fault", [CRASH, PAUSE], ids=["crash", "zombie"])
 @pytest.mark.parametrize("reader", READERS)
 def test_each_record_counts_once_however_it_ends(reader, fault):

@@ -239,6 +239,7 @@ def requests_over_connections(seen, *, joins_apart):
     return found.values()
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     ("client", "strategy"),
     [

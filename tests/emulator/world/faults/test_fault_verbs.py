@@ -146,6 +146,7 @@ def test_at_a_time(done):
         assert 9_123_456 == seen.began_us("x")
 
 
+@pytest.mark.plain_of(4)
 @every_verb
 def test_at_random_in_a_window(done):
     """Within it, at another time with another seed, at the same one with the same."""

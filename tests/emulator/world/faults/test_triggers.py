@@ -75,6 +75,7 @@ def seen_of(run, member="g-1"):
     return [e for e in run.events if getattr(e.what, "consumer", "") == member], began
 
 
+@pytest.mark.plain_of(2)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
     """Its sent requests arrive, later ones are not sent; the event has its name."""
@@ -88,6 +89,7 @@ def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
     assert [] == run.all(FaultMissed)
 
 
+@pytest.mark.plain_of(2)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_is_paused_at_a_step_goes_on_there(step):
     """Nothing of it happens during the pause; then everything does that would have followed."""
@@ -268,6 +270,7 @@ def test_closing_is_before_anything_is_said_of_it():
     assert ["session expired"] == [e.what.why for e in run.all(MemberRemoved)]
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(("commit", "mid_batch"), [("auto", "true"), ("async per record", "false")])
 @pytest.mark.parametrize("step", [s for s in STEPS if s not in ("closing", "sent LeaveGroup")])
 def test_a_process_stopped_at_a_step_closes_once(step, commit, mid_batch):

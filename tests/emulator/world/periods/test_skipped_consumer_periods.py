@@ -106,6 +106,7 @@ QUICK = (7, 10, 12, 19, 914)
 """Of all kinds, and soon played; looks one period apart never find the group of the last at rest."""
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize("seed", QUICK)
 def test_a_disturbed_run_with_consumer_groups_leaves_the_same(seed):
     """Whatever is done to it: alone, beside classic groups, and with members of both protocols."""

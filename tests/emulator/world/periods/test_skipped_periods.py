@@ -123,6 +123,7 @@ def test_a_state_is_the_same_with_and_without_polls_by_arithmetic():
     assert sum(found) > len(found) / 2
 
 
+@pytest.mark.plain_of(2)
 @pytest.mark.parametrize(("document", "how"), LEFT.values(), ids=LEFT)
 def test_a_run_whose_periods_are_skipped_leaves_the_same(document, how):
     """Events, committed offsets, and the offsets log: what a load reads, its size, its segments."""
@@ -243,7 +244,7 @@ def test_a_disturbed_run_whose_periods_are_skipped_leaves_the_same(seed):
 def test_many_disturbed_runs_whose_periods_are_skipped_leave_the_same():
     """The same for more worlds, of which at least half have periods that are skipped."""
     skipped = [
-        hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in range(901, 916)
+        hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in range(901, 909)
     ]
 
     assert len(skipped) <= 2 * sum(map(bool, skipped))
