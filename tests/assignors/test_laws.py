@@ -246,7 +246,7 @@ def test_any_claims_end_in_an_assignment_or_a_named_defect(drawn) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(claiming_groups())
 def test_many_more_claims_end_in_an_assignment_or_a_named_defect(drawn) -> None:
     """The same for as many groups as it takes to meet the rare defects."""

@@ -51,6 +51,7 @@ def test_a_failing_property_shows_its_scenario_as_a_file():
     assert found[-1] == emulator.loads(note.partition("\n\n")[2])
 
 
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("verb", FAULTS)
 def test_every_verb_is_drawn(verb):
     """Alone if it is the only one."""

@@ -63,7 +63,7 @@ unhurried = settings(
 )
 
 
-@settings(unhurried, max_examples=10)
+@settings(unhurried, max_examples=6)
 @given(document=DISTURBED, seed=seeds)
 def test_whatever_happens_the_ledger_counts_every_message(document, seed):
     """Repeats and losses by record, and what is unread, are those of a count by hand."""
@@ -73,7 +73,7 @@ def test_whatever_happens_the_ledger_counts_every_message(document, seed):
     hold_laws(run)
 
 
-@settings(unhurried, max_examples=6)
+@settings(unhurried, max_examples=4)
 @given(document=TRUNCATED, seed=seeds)
 def test_records_with_the_same_offset_are_counted_apart(document, seed):
     """Where logs lose their end, what was there and what came instead are counted by record."""
@@ -96,7 +96,7 @@ def test_where_nothing_happens_the_ledger_is_empty(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=40)
+@settings(unhurried, max_examples=15)
 @given(document=DISTURBED, seed=seeds)
 def test_the_ledger_counts_every_message_for_long(document, seed):
     """The same for many more runs."""
@@ -107,7 +107,7 @@ def test_the_ledger_counts_every_message_for_long(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=40)
+@settings(unhurried, max_examples=15)
 @given(document=QUIET, seed=seeds)
 def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
     """The same for many more runs."""
@@ -118,7 +118,7 @@ def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=40)
+@settings(unhurried, max_examples=15)
 @given(document=TRUNCATED, seed=seeds)
 def test_records_with_the_same_offset_are_counted_apart_for_long(document, seed):
     """The same for many more runs."""

@@ -9,7 +9,7 @@ from .consumer_worlds import DISTURBED_BY_EPOCHS, QUIET_BY_EPOCHS
 from .test_brute_force import hold_against_count, hold_laws, play, seeds, unhurried
 
 
-@settings(unhurried, max_examples=6)
+@settings(unhurried, max_examples=4)
 @given(document=DISTURBED_BY_EPOCHS, seed=seeds)
 def test_whatever_happens_the_ledger_counts_every_message(document, seed):
     """Repeats and losses by record are those of a count by hand, and no law is broken."""
@@ -32,7 +32,7 @@ def test_where_nothing_happens_nothing_is_lost(document, seed):
 
 @pytest.mark.soak
 @pytest.mark.long
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=25)
 @given(document=DISTURBED_BY_EPOCHS, seed=seeds)
 def test_the_ledger_counts_every_message_for_long(document, seed):
     """The same for many more runs."""

@@ -72,6 +72,7 @@ AHEAD_AND_BEHIND = (3, 1)
 """Seeds of that run: the victim's last commit covers the batch in hand, or not."""
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize("name", CALM)
 def test_a_run_without_a_race_is_predicted_by_the_calm_run(kept, name):
     """One play, without randomness, is enough."""
@@ -376,7 +377,7 @@ def check_spoiled(tmp_path: Path, data: st.DataObject, run: Path) -> None:
 @pytest.mark.long
 @given(data=st.data())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8
 )
 @pytest.mark.parametrize("name", ["static-crash-return/run-21", "kip848-join/run-21"])
 def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data, name):

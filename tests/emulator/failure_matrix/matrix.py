@@ -48,20 +48,23 @@ MODES = {
     "static": ("range", "true"),
 }
 
-_FOR_LONG = {"SR", "SRX"}
-"""Policies that commit with every record take long."""
+_QUICK = {("A", "eager"), ("A", "cooperative"), ("A", "static"), ("SB", "eager"), ("AS", "eager")}
+_QUICK |= {("PRE", "eager"), ("NT", "eager")}
+"""Cells that are tried where time is short."""
 
-_OF_EVERY_MODE = {"A", "SB"}
-"""Policies that are tried in every mode where time is short; the others in the first one."""
+_LONG = {("SB", "cooperative"), ("SB", "static"), ("SR", "eager"), ("SRX", "cooperative")}
+_LONG |= {("AS", "static"), ("PRE", "cooperative"), ("NT", "static")}
+"""Those of the long tests; SR and SRX commit with every record. The other cells are left to the soaks."""
 
 
 def _cell(policy: str, mode: str):
-    is_long = policy in _FOR_LONG or (mode != "eager" and policy not in _OF_EVERY_MODE)
-    return pytest.param(policy, mode, marks=pytest.mark.long if is_long else ())
+    cell = (policy, mode)
+    marks = [pytest.mark.long] * (cell not in _QUICK)
+    marks += [pytest.mark.soak] * (cell not in _QUICK | _LONG)
+    return pytest.param(*cell, marks=marks)
 
 
 _MARKS = (
-    pytest.mark.one_of(2),
     pytest.mark.parametrize(
         ("policy", "mode"), [_cell(policy, mode) for policy in POLICIES for mode in MODES]
     ),

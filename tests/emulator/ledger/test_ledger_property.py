@@ -105,7 +105,7 @@ def hold(twin: Twin, room: int, segments: int, turns: int) -> None:
 
 
 @pytest.mark.parametrize(("segments", "turns"), [(256, 16), (6, 1)])
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(steps=steps, room=st.integers(0, 9))
 def test_totals_equal_a_count_of_every_message(segments, turns, steps, room):
     """However epochs open, overlap, rewind and end, ranges count what messages count."""
@@ -117,7 +117,7 @@ def test_totals_equal_a_count_of_every_message(segments, turns, steps, room):
 
 
 @pytest.mark.parametrize(("segments", "turns"), [(256, 16), (6, 1)])
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 1 << 32), length=st.integers(10, 80), room=st.integers(0, 9))
 def test_long_histories_of_truncated_logs_are_counted_by_message(
     segments, turns, seed, length, room

@@ -252,7 +252,7 @@ def test_a_member_that_always_works_polls_without_events():
     assert folded.live_us.keys() == {Live.NOT_STABLE}
 
 
-@settings(unhurried, max_examples=8)
+@settings(unhurried, max_examples=4)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event(document, seed):
     """Which consumers poll by arithmetic, and when, shows in nothing that is written."""
@@ -268,10 +268,10 @@ def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, s
 
 
 @pytest.mark.long
-@settings(unhurried, max_examples=20)
+@settings(unhurried, max_examples=10)
 @given(document=DISTURBED, seed=seeds)
 def test_a_poll_loop_that_is_folded_changes_no_event_for_long(document, seed):
-    """The same for more than a thousand runs."""
+    """The same for more runs."""
     hold_equal(document, seed)
 
 

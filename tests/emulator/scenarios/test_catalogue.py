@@ -76,7 +76,7 @@ def test_a_scenario_keeps_its_own_bounds_and_shows_its_causes(name):
 
 
 @pytest.mark.long
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("name", SHOWS)
 def test_the_bounds_hold_for_another_seed(name):
     """Wherever in its window the fault falls."""
@@ -84,7 +84,7 @@ def test_the_bounds_hold_for_another_seed(name):
 
 
 @pytest.mark.long
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", SHOWS)
 def test_without_its_faults_a_scenario_does_not_keep_its_bounds(name):
     """Bounds that a run with nothing wrong keeps, too, say nothing about what was found."""

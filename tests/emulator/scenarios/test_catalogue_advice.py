@@ -75,7 +75,9 @@ ADVISED = [
     ("p6-one-bounce", "assignor-in-two-steps", "downtime_max_s", 4),
     ("p6-second-bounce-first", "assignor-in-two-steps", "downtime_max_s", 4),
     ("p6-two-bounces", "static-membership", "rebalances", 1),
-    ("published-eager-deploy", "static-membership", "rebalances", 0),
+    pytest.param(
+        "published-eager-deploy", "static-membership", "rebalances", 0, marks=pytest.mark.soak
+    ),
     ("s2-workers-or-processes", "commit-more-often", "reprocessed", 10),
     ("s3-pool-slower-than-threads", "larger-queue", "backlog", 300),
     ("s5-more-members-than-partitions", "more-partitions", "backlog", 10),

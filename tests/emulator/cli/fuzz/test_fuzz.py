@@ -91,7 +91,7 @@ def test_a_mutated_file_is_played_or_refused(tmp_path, text):
 @pytest.mark.long
 @given(text=mutated() | nudged())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=120
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
 )
 def test_many_mutated_files_are_played_or_refused(tmp_path, text):
     """The same as above, for longer."""

@@ -81,7 +81,7 @@ def test_every_line_has_an_answer(asked):
 
 @pytest.mark.long
 @given(asked=st.lists(lines(), max_size=4))
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=150)
 def test_every_line_of_many_has_an_answer(asked):
     """The same as above, for longer."""
     check(asked)

@@ -51,6 +51,7 @@ SPOILED = {
 }
 
 
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("how", SPOILED)
 @pytest.mark.parametrize("name", ESSENTIAL)
 def test_a_spoiled_file_is_refused_by_name(capture, name, how):
@@ -154,7 +155,7 @@ def test_a_mutated_capture_is_judged_or_refused(capture, chance):
 @pytest.mark.long
 @given(chance=st.randoms(use_true_random=False))
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12
 )
 def test_many_mutated_captures_are_judged_or_refused(capture, chance):
     """The same as above, for longer."""

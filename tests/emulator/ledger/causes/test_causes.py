@@ -57,7 +57,12 @@ def test_each_cause_has_a_scenario_or_a_reason_why_not():
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
+    "seed",
+    [
+        0,
+        pytest.param(1, marks=pytest.mark.long),
+        pytest.param(2, marks=(pytest.mark.long, pytest.mark.soak)),
+    ],
 )
 def test_a_cause_comes_alone(cause, seed):
     """The scenario named after a cause has that cause in its ledger, and no other."""

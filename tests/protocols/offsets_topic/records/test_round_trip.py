@@ -34,7 +34,7 @@ from .strategies import LAYOUTS, known_records, records, records_of
 @pytest.mark.parametrize(
     ("record_type", "version"), LAYOUTS, ids=[f"{kind.name}-v{number}" for kind, number in LAYOUTS]
 )
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_any_record_comes_back_from_its_bytes(data, record_type, version):
     """Of every type and version, with nulls, empty things, defaults and unknown tagged fields."""
