@@ -54,7 +54,7 @@ between = ["8s", "10s"]
 STUDY = """
 title = "how often to commit?"
 scenario = "scenario.toml"
-seeds = 12
+seeds = 6
 metrics = ["reprocessed", "takeover_first_s"]
 [[vary]]
 name = "commit interval"
@@ -64,7 +64,7 @@ values = ["500ms", "5s"]
 
 NAMES = ("study", "import", "audit")
 SEGMENTS = 12
-AUDITED_ROWS = 60_000
+AUDITED_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,23 @@ def commands(folder: Path, names: Sequence[str] = NAMES) -> list[Command]:
     (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     (folder / "log.csv").write_text("".join(_rows()), encoding="utf-8")
-    log = folder / "log"
-    _rebalance("run", folder / "scenario.toml", "--write-log", log)
-    (segments,) = log.glob("__consumer_offsets-*")
-    for number in range(SEGMENTS):
-        shutil.copytree(segments, folder / "logs" / f"__consumer_offsets-{number}")
+    if "import" in names:
+        _write_segments(folder)
     given = {
         "study": ("study", folder / "study.toml", "--jobs", 2),
         "import": ("import", folder / "logs"),
         "audit": ("audit", folder / "log.csv"),
     }
     return [_measured(name, tuple(map(str, given[name])), folder) for name in names]
+
+
+def _write_segments(folder: Path) -> None:
+    """Write the offsets log of a run several times."""
+    log = folder / "log"
+    _rebalance("run", folder / "scenario.toml", "--write-log", log)
+    (segments,) = log.glob("__consumer_offsets-*")
+    for number in range(SEGMENTS):
+        shutil.copytree(segments, folder / "logs" / f"__consumer_offsets-{number}")
 
 
 def _rows() -> Iterator[str]:

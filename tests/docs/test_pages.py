@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import emulator
-from docs.pages import consumer_verdicts
+from docs.pages import consumer_protocol, consumer_verdicts, coordinator_failures
 from docs.pages.__main__ import DOCS, PAGES, PLAYED
 from docs.pages.advice import advice_page, hint_ids
 from docs.pages.causes import causes_page
@@ -18,17 +18,17 @@ from emulator.advice.changes import CHANGES
 from emulator.ledger.entries import Cause
 from emulator.scenario.short_forms import TARGETS
 
-
-def played_pages() -> list:
-    """Return their names; the longest are left to the soaks.
-
-    One plays 38 captured runs under nine seeds; what the other one shows is held by the tests of the
-    published set-ups.
-    """
-    longest = ("reference/captured-runs.md", "explanation/published.md")
-    return [
-        pytest.param(name, marks=pytest.mark.soak if name in longest else ()) for name in PLAYED
-    ]
+TABLES = [
+    pytest.param(
+        page, path, name, id=name, marks=pytest.mark.soak if name in consumer_protocol.SEEDS else ()
+    )
+    for page, path in (
+        (consumer_protocol, "explanation/consumer-protocol.md"),
+        (coordinator_failures, "explanation/coordinator-failures.md"),
+    )
+    for name in re.findall(r"^\{([a-z0-9-]+)\}$", page._PAGE, re.MULTILINE)
+]
+"""The tables of the pages that the long tests play; two more pages are left to the soaks."""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -46,9 +46,32 @@ def test_every_key_of_a_scenario_file_has_a_meaning():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", played_pages())
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize(("page", "path", "name"), TABLES)
+def test_a_table_of_a_played_page_shows_what_the_runs_come_to(page, path, name):
+    """It is that of ``rebalance compare``."""
+    written = (DOCS / path).read_text(encoding="utf-8")
+
+    assert f"\n\n{page._table(name)}\n" in written, "python -m docs.pages"
+
+
+@pytest.mark.parametrize("path", ["consumer-protocol", "coordinator-failures"])
+def test_the_sentences_of_a_played_page_match_the_code(path):
+    """What stands between its tables; these are played by the long tests."""
+    written = (DOCS / "explanation" / f"{path}.md").read_text(encoding="utf-8")
+    page = {each.values[1]: each.values[0] for each in TABLES}[f"explanation/{path}.md"]
+
+    for sentences in re.split(r"^\{[a-z0-9-]+\}$", page._PAGE, flags=re.MULTILINE):
+        before, found, written = written.partition(sentences)
+        assert found, sentences
+        assert not before.strip() or before.startswith("|")
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.parametrize("name", PLAYED)
 def test_a_played_page_shows_what_the_runs_come_to(name):
-    """Its tables are those of ``rebalance compare``."""
+    """All of its tables, some of which play dozens of runs."""
     assert PLAYED[name]() == (DOCS / name).read_text(encoding="utf-8"), "python -m docs.pages"
 
 

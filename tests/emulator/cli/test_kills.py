@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random  # noqa: TID251  disturbs processes, not simulated worlds
+from functools import cache
 
 import pytest
 
 from benchmarks.kills import DISTURBANCES, POSSIBLE, commands, problem_after
 
 pytestmark = pytest.mark.long
-KILLS = 2
-"""Of each command; ``python -m benchmarks.kills`` tries any number."""
 
 SLOW = ("study", "audit")
-"""Commands that start Spark; disturbed in other ways than these two they are left to the soaks."""
+"""Disturbed in other ways than these two, they are left to the soaks; imports take less time."""
 
 ALWAYS = ("killed", "two at once")
 
@@ -31,21 +30,23 @@ def disturbed() -> list:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """Give the commands by their names."""
-    found = commands(tmp_path_factory.mktemp("kills"))
-    return {command.name: command for command in found}
+    """Give what runs a command, once, and returns what it writes."""
+
+    @cache
+    def run(name):
+        (command,) = commands(tmp_path_factory.mktemp(name), [name])
+        return command
+
+    return run
 
 
 @pytest.mark.parametrize(("name", "how"), disturbed())
 def test_the_same_command_writes_the_same_bytes_after_a_disturbance(
     undisturbed, tmp_path, name, how
 ):
-    """And leaves nothing beside them."""
+    """And leaves nothing beside them. ``python -m benchmarks.kills`` kills any number of times."""
     if how in POSSIBLE and not POSSIBLE[how](tmp_path):
         pytest.skip("this machine cannot be brought into that state by this user")
     draw = random.Random(f"{name} {how}")
-    for number in range(KILLS if how == "killed" else 1):
-        folder = tmp_path / str(number)
-        folder.mkdir()
 
-        assert problem_after(undisturbed[name], how, folder, draw) is None
+    assert problem_after(undisturbed(name), how, tmp_path, draw) is None

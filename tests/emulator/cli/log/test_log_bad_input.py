@@ -184,24 +184,24 @@ def sparse(path: Path, size: int, data: bytes = b"") -> Path:
 
 
 @pytest.mark.long
-def test_gigabytes_of_zeros_are_refused_in_bounded_memory(tmp_path):
+def test_a_gigabyte_of_zeros_is_refused_in_bounded_memory(tmp_path):
     """As no log."""
-    done = in_little_memory(sparse(tmp_path / FIRST, 3 * 10**9))
+    done = in_little_memory(sparse(tmp_path / FIRST, 10**9))
 
     assert (2, "") == (done.returncode, done.stdout)
     assert "zeros: space set aside and not written" in done.stderr
 
 
 @pytest.mark.long
-def test_gigabytes_of_zeros_behind_a_log_are_one_gap(tmp_path):
+def test_a_gigabyte_of_zeros_behind_a_log_is_one_gap(tmp_path):
     """As a disk leaves them that was full; compressed, they are read as well."""
     data = batch("g", 1, at=0)
-    path = sparse(tmp_path / FIRST, 3 * 10**9, data)
+    path = sparse(tmp_path / FIRST, 10**9, data)
 
     done = in_little_memory(path)
     record, gap = map(json.loads, done.stdout.splitlines())
 
-    assert (1, 0, "zeros", 3 * 10**9 - len(data)) == (
+    assert (1, 0, "zeros", 10**9 - len(data)) == (
         done.returncode,
         record["offset"],
         gap["gap"],

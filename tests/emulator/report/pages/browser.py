@@ -82,6 +82,11 @@ def open_address(
 
 def violations(path: Path, scheme: str) -> list[object]:
     """Return what axe-core finds serious; skip the test if it is not installed."""
+    return checked(path, scheme, 1_280).answers[1]  # type: ignore[return-value]
+
+
+def checked(path: Path, scheme: str, width: int) -> Opened:
+    """Open a page for axe-core; the second answer is what it finds serious. Skips the test without it."""
     if AXE is None:
         pytest.skip("axe-core is not installed (make browser): accessibility is not checked")
     script = AXE.read_text(encoding="utf-8")
@@ -89,4 +94,4 @@ def violations(path: Path, scheme: str) -> list[object]:
         "axe.run().then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
         ".map(v => [v.id, v.nodes.map(n => n.html.slice(0, 120))]))"
     )
-    return open_page(path, f"{script}; 0", run, scheme=scheme).answers[1]  # type: ignore[return-value]
+    return open_page(path, f"{script}; 0", run, width=width, scheme=scheme)

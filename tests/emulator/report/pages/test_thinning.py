@@ -196,7 +196,7 @@ def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
     """
     group = GroupHistory("billing")
     for number in range(1_000):
-        spans = alternating(1_000, offset=number, members=30)
+        spans = alternating(250, offset=number, members=30)
         group.owners[TopicPartition("orders", number)] = spans
     group.rebalances = [Span(at * 100, at * 100 + 30, "a member joined") for at in range(1_000)]
     for number in range(60):
