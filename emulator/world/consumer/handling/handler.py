@@ -163,8 +163,13 @@ class Batch:
     # -- periods -------------------------------------------------------------------------------
 
     def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
-        """Return the batch relative to *now* and to the positions; None: its work was changed."""
+        """Return the batch relative to *now* and to the positions.
+
+        None: its work was changed, or a partition was given away beside it.
+        """
         if self._ends is not None or self.flaws:
+            return None
+        if any(part.partition not in positions for part in self.ranges):
             return None
         ends = [(p.partition, p.first - positions[p.partition]) for p in self.ranges]
         return self.begin_us - now, self.reported, self.shape, tuple(ends)

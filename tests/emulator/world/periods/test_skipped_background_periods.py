@@ -136,8 +136,8 @@ def test_a_client_that_has_nothing_to_do_does_nothing(client):
 
 # -- random worlds, and faults at many instants ----------------------------------------------------
 
-QUICK = (1001,)
-"""In 1001 a commit is answered whose partition has been given away."""
+QUICK = (1001, 3019)
+"""In 1001 a commit is answered whose partition has been given away; in 3019 a handler works on records of one."""
 
 
 @pytest.mark.parametrize("seed", QUICK)
