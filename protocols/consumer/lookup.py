@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from assignors.values import dataclass
 from protocols.consumer.clients import Asks
-from protocols.consumer.reader import MS, Reader, backoff_us, turn_interval_us
+from protocols.consumer.reader import MS, Reader, backoff_us, interval_us, turn_interval_us
 from protocols.machine import Send, SetTimer, Step
 from protocols.messages import FindCoordinatorRequest
 from protocols.messages.errors import ErrorCode
@@ -40,6 +40,7 @@ class Unknown:
     asked_broker: int | None = None
     """The broker that it was sent to."""
 
+    sent_us: int = 0
     retry_us: int = 0
     pauses: int = 0
     """The number of back-offs in the call that waits for the coordinator: the next one is longer."""
@@ -75,7 +76,7 @@ def ask_for_coordinator(
     limit = now + reader.settings.request_timeout_ms * MS
     request = FindCoordinatorRequest(group_id=reader.group_id)
     sent = (Send(node, request, number), SetTimer(LOOKUP, limit))
-    return Step(replace(unknown, lookup=number, asked_broker=node), sent)
+    return Step(replace(unknown, lookup=number, asked_broker=node, sent_us=now), sent)
 
 
 def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int) -> int | None:
@@ -107,8 +108,12 @@ def least_loaded(known: tuple[int, ...], reader: Reader, attempt: int, now: int)
 
 
 def back_off_lookup(unknown: Unknown, reader: Reader, now: int) -> Step[Unknown]:
-    """Retry the lookup after the back-off."""
-    retry = now + max(MS, backoff_us(reader, "lookup", unknown.pauses, now))
+    """Retry the lookup after the back-off, or at an interval (``rd_kafka_cgrp_serve``)."""
+    every_ms = reader.profile.lookup_interval_ms
+    if every_ms is None:
+        retry = now + max(MS, backoff_us(reader, "lookup", unknown.pauses, now))
+    else:
+        retry = max(now + MS, unknown.sent_us + interval_us(reader, "lookup", every_ms, now))
     failed = Unknown(unknown.attempt + 1, retry_us=retry, pauses=unknown.pauses + 1)
     return Step(failed, (SetTimer(LOOKUP, retry),))
 

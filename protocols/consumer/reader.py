@@ -196,6 +196,11 @@ def backoff_us(reader: Reader, what: str, attempt: int, now: int) -> int:
     return _exponential(settings.retry_backoff_ms, settings.retry_backoff_max_ms, attempt, jitter)
 
 
+def interval_us(reader: Reader, what: str, interval_ms: int, now: int) -> int:
+    """Return an interval, less or more by up to a fifth, in microseconds."""
+    return _exponential(interval_ms, 2 * interval_ms, 0, reader.jitter(what, now))
+
+
 def reconnect_backoff_us(reader: Reader, failures: int, now: int) -> int:
     """Return the back-off before a reconnect to a broker, in microseconds.
 

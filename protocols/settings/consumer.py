@@ -238,6 +238,24 @@ class ClientSettings:
             minimum=1,
         ),
     )
+    fetch_queue_backoff_ms: int = declared(
+        1_000,
+        Setting(
+            "fetch.queue.backoff.ms",
+            Kind.TIME_MS,
+            "Time that a partition is not fetched each time that its queue is found full.",
+            minimum=0,
+        ),
+    )
+    fetch_error_backoff_ms: int = declared(
+        500,
+        Setting(
+            "fetch.error.backoff.ms",
+            Kind.TIME_MS,
+            "Time that a partition is not fetched after an error of its fetch.",
+            minimum=0,
+        ),
+    )
     rebalance_timeout_ms: int | None = declared(
         None,
         Setting(

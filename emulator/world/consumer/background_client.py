@@ -15,6 +15,7 @@ from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.threads import at_once
 from protocols.consumer.offset_store import OffsetStore, Stores
 from protocols.consumer.prefetches import PrefetchFetcher
+from protocols.consumer.queued_fetches import QueuedFetcher, Rests
 from protocols.settings import ClientSettings
 from protocols.values import replace
 
@@ -84,15 +85,15 @@ def _store(blueprint: Blueprint, own: ClientSettings) -> OffsetStore | None:
 def _fetcher(profile: ClientProfile, own: ClientSettings) -> Fetcher:
     if profile.prefetch_rest_ms is not None:
         return PrefetchFetcher(profile.prefetch_rest_ms)
+    if "queued.min.messages" in profile.own:
+        return QueuedFetcher(
+            own.queued_min_messages,
+            Rests(own.fetch_error_backoff_ms, own.fetch_queue_backoff_ms),
+            takes_hints=profile.knows_epochs,
+            frees_at_limit=profile.frees_at_limit,
+        )
     return Fetcher(
-        _queue(profile, own),
         takes_hints=profile.knows_epochs,
         frees_at_limit=profile.frees_at_limit,
         errors_in_order=False,
     )
-
-
-def _queue(profile: ClientProfile, own: ClientSettings) -> int | None:
-    if "queued.min.messages" in profile.own:
-        return own.queued_min_messages
-    return profile.queue

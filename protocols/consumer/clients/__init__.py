@@ -131,17 +131,13 @@ class ClientProfile:
     only_forward: bool = False
     """Whether an automatic commit leaves out offsets that are not greater than the committed ones."""
 
-    queue: int | None = None
-    """Records of a partition that are queued before it is not fetched; None: a broker is not asked
-    while records of it are queued."""
-
     frees_at_limit: bool = False
     """Whether a fetch whose last record is returned exactly at the limit of a call no longer keeps its
     broker from being asked; else it does until the next call."""
 
     prefetch_rest_ms: int | None = None
     """How long (ms) records that have arrived keep their broker from being asked again; those of a partition
-    count until a call finds them taken. None: they keep it by *queue*."""
+    count until a call finds them taken. None: they keep it until they are taken, or their queue is full."""
 
     fetches_when_drained: bool = False
     """Whether poll sends fetches only before it waits, and none while a response waits to be taken, which
@@ -200,6 +196,10 @@ class ClientProfile:
 
     asks: Asks = Asks.CONNECTED_FIRST
     """The broker that a lookup of the coordinator goes to."""
+
+    lookup_interval_ms: int | None = None
+    """The time from one lookup of the coordinator to the next, less or more by a fifth; None: the time from
+    its response on is ``retry.backoff.ms``, and grows."""
 
     fetches_apart: bool = False
     """Whether fetches have connections of their own; else a broker answers a fetch in flight before a later

@@ -52,7 +52,7 @@ LIBRDKAFKA = ClientProfile(
     every_member_watches=True,
     refreshes_in_steps=True,
     only_forward=True,
-    queue=100_000,
+    lookup_interval_ms=500,
     session_end=SessionEnd.DROP_OUT,
     session_rests_in_rebalances=True,
     polls_check=PollsCheck.HALF_SECONDS,
@@ -134,7 +134,14 @@ LIBRDKAFKA = ClientProfile(
     out_of_range=(
         'Configuration property "{name}" value {value} is outside allowed range {least}..{most}'
     ),
-    own=frozenset({"enable.auto.offset.store", "queued.min.messages"}),
+    own=frozenset(
+        {
+            "enable.auto.offset.store",
+            "fetch.error.backoff.ms",
+            "fetch.queue.backoff.ms",
+            "queued.min.messages",
+        }
+    ),
     defaults={
         "partition.assignment.strategy": ("range", "roundrobin"),
         "isolation.level": "read_committed",

@@ -20,6 +20,7 @@ from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 from .driver import ClientDriver
+from .test_background import background
 
 
 def test_a_new_consumer_asks_once_and_joins_as_soon_as_it_knows():
@@ -52,6 +53,16 @@ def test_failed_lookups_back_off_exponentially_up_to_the_maximum():
     pauses = [round(b - a) for a, b in itertools.pairwise(times)]
 
     assert [100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000] == pauses
+
+
+def test_librdkafka_looks_the_coordinator_up_in_equal_steps():
+    """500 ms from one request to the next, whatever the response takes (``rd_kafka_cgrp_coord_query``)."""
+    driver = background("librdkafka")
+    driver.coordinator = None
+    driver.poll(10_000)
+    driver.advance(3_100)
+
+    assert [0, 500, 1_000, 1_500, 2_000, 2_500, 3_000] == driver.times_ms(FindCoordinatorRequest)
 
 
 def test_a_pause_ends_with_the_poll_that_it_began_in():

@@ -1,0 +1,100 @@
+"""Fetches of a client that keeps a queue of each partition, and lets partitions rest (librdkafka).
+
+Source: ``rdkafka_fetcher.c`` (``rd_kafka_toppar_fetch_decide``, ``rd_kafka_toppar_fetch_backoff``,
+``rd_kafka_fetch_reply_handle_partition_error``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from assignors.types import TopicPartition
+from protocols.consumer.fetching import AskedOf, Fetcher, without
+from protocols.consumer.positions import READING
+from protocols.consumer.reader import MS
+from protocols.messages import FetchedRecords, FetchRequest, FetchResponse
+
+
+class Rests(NamedTuple):
+    """How long (ms) a partition is not asked for."""
+
+    error_ms: int
+    """After an error of its fetch."""
+
+    queue_ms: int
+    """Each time that its queue is found full."""
+
+
+class QueuedFetcher(Fetcher):
+    """The data plane of one consumer whose partitions rest.
+
+    A full queue is noticed at any step of the client, also while a fetch of its broker is in flight. Its
+    partition then rests even if the application has emptied the queue long before. A partition that
+    begins to be read (again) does not rest.
+    """
+
+    __slots__ = ("_failed", "_for", "_full", "_until_us")
+
+    def __init__(self, full: int, rests: Rests, *, takes_hints: bool, frees_at_limit: bool) -> None:
+        """Create the data plane of a new consumer; *full*: records of a partition that fill its queue."""
+        super().__init__(
+            full, takes_hints=takes_hints, frees_at_limit=frees_at_limit, errors_in_order=False
+        )
+        self._full = full
+        self._for = rests
+        self._failed: list[TopicPartition] = []
+        """The partitions whose error has just arrived."""
+
+        self._until_us: dict[TopicPartition, int] = {}
+        """When each partition that rests may be asked for again."""
+
+    def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
+        """Buffer a response; return its errors."""
+        errors = super().arrived(response)
+        self._failed += [part.partition for part in errors]
+        return errors
+
+    def requests(self, now: int = 0) -> list[tuple[int, FetchRequest]]:
+        """Note which partitions rest from now on; return the fetches to send now."""
+        self._end_rests(now)
+        self._begin_rests(now)
+        return super().requests(now)
+
+    def _end_rests(self, now: int) -> None:
+        for tp, until_us in list(self._until_us.items()):
+            if until_us <= now or not self.positions.holds(tp, READING):
+                del self._until_us[tp]
+
+    def _begin_rests(self, now: int) -> None:
+        for tp in self._failed:
+            if self._for.error_ms and self.positions.holds(tp, READING):
+                self._until_us[tp] = now + self._for.error_ms * MS
+        self._failed.clear()
+        if not self._for.queue_ms or sum(each.count for each in self._buffer) < self._full:
+            return
+        for tp, (_, records) in self._queued_ends().items():
+            if records >= self._full and tp not in self.paused:
+                self._until_us.setdefault(tp, now + self._for.queue_ms * MS)
+
+    def _asked_of_each(self, now: int) -> AskedOf:
+        asked_of = super()._asked_of_each(now)
+        if not self._until_us:
+            return asked_of
+        return lambda leader, readings: asked_of(leader, without(readings, self._until_us))
+
+    def next_ready_us(self, now: int) -> int | None:
+        """Return when (us), after *now*, the next back-off or rest ends, if there is one."""
+        backoff_us = super().next_ready_us(now)
+        due = [end for end in self._until_us.values() if end > now]
+        return min(due if backoff_us is None else [*due, backoff_us], default=None)
+
+    def relative(self, now: int) -> tuple[object, ...]:
+        """Return the same as of any client, and how long partitions still rest."""
+        rests = tuple((tp, end - now) for tp, end in sorted(self._until_us.items()))
+        return (*super().relative(now), rests)
+
+    def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
+        """Move positions, responses and rests by so many records of each partition, in that time."""
+        super().move(later_us, records)
+        self._until_us = {tp: end + later_us for tp, end in self._until_us.items()}

@@ -1,0 +1,125 @@
+"""Partitions of a client with a queue for each of them: when they rest."""
+
+from __future__ import annotations
+
+from assignors.types import TopicPartition
+from protocols.consumer.queued_fetches import QueuedFetcher, Rests
+from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
+from protocols.messages.errors import ErrorCode
+
+MS = 1_000
+
+
+def tp(number: int) -> TopicPartition:
+    return TopicPartition("t", number)
+
+
+def reading(*, full: int = 4, error_ms: int = 500, queue_ms: int = 1_000) -> QueuedFetcher:
+    """A fetcher of partitions 0 and 1 at offset 0, of the same broker."""
+    rests = Rests(error_ms, queue_ms)
+    fetcher = QueuedFetcher(full, rests, takes_hints=True, frees_at_limit=False)
+    fetcher.positions.update_leaders({tp(n): LeaderAndEpoch(1, 0) for n in range(2)})
+    fetcher.assign([tp(0), tp(1)])
+    for number in range(2):
+        fetcher.positions.seek(tp(number), 0)
+    return fetcher
+
+
+def asked(fetcher: QueuedFetcher, now_ms: int) -> list[int]:
+    """Which partitions are asked for at this time."""
+    found = fetcher.requests(now_ms * MS)
+    return [part.partition.partition for _, request in found for part in request.partitions]
+
+
+def arrive(fetcher: QueuedFetcher, number: int, first: int, end: int) -> None:
+    fetcher.arrived(FetchResponse(1, (FetchedRecords(tp(number), first, end),)))
+
+
+def test_a_full_queue_rests_for_a_second_however_soon_it_is_emptied():
+    """``fetch.queue.backoff.ms`` begins when the queue is found full (``rd_kafka_toppar_fetch_decide``)."""
+    fetcher = reading()
+    fetcher.requests(0)
+    arrive(fetcher, 0, 0, 4)
+    assert [1] == asked(fetcher, 10)
+    fetcher.collect(10)
+    arrive(fetcher, 1, 0, 1)
+
+    assert [1] == asked(fetcher, 20)
+    arrive(fetcher, 1, 1, 2)
+    assert 1_010 * MS == fetcher.next_ready_us(1_009 * MS)
+    assert [1] == asked(fetcher, 1_009)
+    arrive(fetcher, 1, 2, 3)
+    assert [1, 0] == asked(fetcher, 1_010)
+
+
+def test_a_queue_that_is_still_full_rests_again():
+    """It is looked at when the rest ends."""
+    fetcher = reading()
+    fetcher.requests(0)
+    arrive(fetcher, 0, 0, 4)
+    asked(fetcher, 10)
+    arrive(fetcher, 1, 0, 1)
+
+    assert [1] == asked(fetcher, 1_010)
+    assert 2_010 * MS == fetcher.next_ready_us(1_010 * MS)
+
+
+def test_a_queue_fills_while_a_fetch_of_its_broker_is_in_flight():
+    """All partitions are looked at in each step, and rest from then on."""
+    fetcher = reading()
+    fetcher.requests(0)
+    arrive(fetcher, 0, 0, 4)
+    asked(fetcher, 10)
+    asked(fetcher, 700)
+    fetcher.collect(10)
+    arrive(fetcher, 1, 0, 1)
+
+    assert [1, 0] == asked(fetcher, 1_010)
+
+
+def after_error(error_ms: int) -> QueuedFetcher:
+    """A fetcher whose fetch of partition 0 has just failed."""
+    fetcher = reading(error_ms=error_ms)
+    fetcher.requests(0)
+    refused = FetchedRecords(tp(0), -1, -1, ErrorCode.UNKNOWN_LEADER_EPOCH)
+    assert [refused] == fetcher.arrived(FetchResponse(1, (refused,)))
+    return fetcher
+
+
+def test_a_partition_rests_after_an_error_of_its_fetch():
+    """``fetch.error.backoff.ms``; other partitions are asked for."""
+    fetcher = after_error(500)
+    assert [1] == asked(fetcher, 10)
+    arrive(fetcher, 1, 0, 1)
+    assert [1] == asked(fetcher, 509)
+    arrive(fetcher, 1, 1, 2)
+
+    assert {0, 1} == set(asked(fetcher, 510))
+    assert {0, 1} == set(asked(after_error(0), 10))
+
+
+def test_a_partition_that_begins_to_be_read_again_does_not_rest():
+    """``rd_kafka_toppar_set_fetch_state``: an active partition has no back-off."""
+    fetcher = reading()
+    fetcher.requests(0)
+    refused = FetchedRecords(tp(0), 0, 0, ErrorCode.OFFSET_OUT_OF_RANGE)
+    fetcher.arrived(FetchResponse(1, (refused,)))
+    fetcher.positions.reset(tp(0))
+    assert [1] == asked(fetcher, 10)
+    fetcher.positions.seek(tp(0), 7)
+    arrive(fetcher, 1, 0, 1)
+
+    assert {0, 1} == set(asked(fetcher, 20))
+
+
+def test_rests_move_with_a_period():
+    """They are part of what recurs, relative to the time."""
+    fetcher = reading()
+    fetcher.requests(0)
+    arrive(fetcher, 0, 0, 4)
+    asked(fetcher, 10)
+    before = fetcher.relative(100 * MS)
+    fetcher.move(5_000 * MS, {})
+
+    assert before == fetcher.relative(5_100 * MS)
+    assert 6_010 * MS == fetcher.next_ready_us(5_100 * MS)
