@@ -17,6 +17,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from functools import cache
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any, Final, NoReturn
@@ -113,18 +114,7 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command's module and return the command; None if there is none."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module = import_module(f"emulator.cli.{MODULES.get(cmd_name, cmd_name)}")
-        _collect_garbage_from_now_on()
-        one = typer.Typer(rich_markup_mode=None, add_completion=False)
-        module.register(one)
-        command = typer.main.get_group(one).commands[cmd_name]
-        if cmd_name in READING_SCENARIOS:
-            command.params.extend(input_options())
-        if cmd_name in LIMITED:
-            command.params.extend(limit_options())
-        return command
+        return _command(cmd_name) if cmd_name in self.list_commands(ctx) else None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments; those of completion may name a shell."""
@@ -172,6 +162,21 @@ class Commands(TyperGroup):
                 raise
             typer.echo(message, err=True)
             raise typer.Exit(BAD_INPUT) from None
+
+
+@cache
+def _command(name: str) -> Any:
+    """Import a command's module and return the command; made once where one process calls several."""
+    module = import_module(f"emulator.cli.{MODULES.get(name, name)}")
+    _collect_garbage_from_now_on()
+    one = typer.Typer(rich_markup_mode=None, add_completion=False)
+    module.register(one)
+    command = typer.main.get_group(one).commands[name]
+    if name in READING_SCENARIOS:
+        command.params.extend(input_options())
+    if name in LIMITED:
+        command.params.extend(limit_options())
+    return command
 
 
 def _status_of_unanswered(ended: typer.Abort) -> int:

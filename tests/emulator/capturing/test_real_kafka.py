@@ -86,10 +86,14 @@ def test_a_captured_crash_can_be_counted_and_verified(made, name):
 def test_an_interrupted_capture_leaves_no_process_and_no_folder(
     machine, tmp_path, jobs, interruption
 ):
-    """It is interrupted when members of the first run are about to start."""
+    """It is interrupted when members of the first run are about to start; one broker is enough."""
     temporary, runs = tmp_path / "temporary", tmp_path / "runs"
     temporary.mkdir()
-    command = [sys.executable, "-m", "emulator", "capture", str(EXPERIMENTS / "crash-classic.toml")]
+    experiment = tmp_path / "crash-classic.toml"
+    text = (EXPERIMENTS / experiment.name).read_text(encoding="utf-8")
+    few = text.replace("[cluster.settings]", "[cluster]\nbrokers = 1\n\n[cluster.settings]", 1)
+    experiment.write_text(few, encoding="utf-8")
+    command = [sys.executable, "-m", "emulator", "capture", str(experiment)]
     options = ["--runs", str(jobs), "--jobs", str(jobs), "-o", str(runs)]
     with subprocess.Popen(
         [*command, *options],
@@ -102,7 +106,7 @@ def test_an_interrupted_capture_leaves_no_process_and_no_folder(
         capturing.send_signal(interruption)
         capturing.communicate(timeout=END_S)
 
-    assert 4 * jobs <= len(begun)
+    assert 2 * jobs <= len(begun)
     assert [] == processes_in(temporary)
     assert [] == list(temporary.iterdir())
     assert [] == list(runs.glob("*/run-*"))

@@ -23,6 +23,19 @@ FOLDERS = [os.environ.get(name) for name in ("REBALANCE_CAPTURES", "REBALANCE_CA
 AT_HAND = tuple(run for folder in FOLDERS if folder for run in find_runs(Path(folder)))
 
 
+def each_at_hand() -> list:
+    """Return all of them; the long tests take the first of each experiment, the soaks the others."""
+    firsts = {run.parent: run for run in reversed(AT_HAND)}.values()
+    return [
+        pytest.param(
+            run,
+            id=f"{run.parent.name}-{run.name}",
+            marks=() if run in firsts else pytest.mark.soak,
+        )
+        for run in AT_HAND
+    ]
+
+
 @cache
 def _read(path: Path) -> Capture:
     return read_capture(path)
@@ -54,9 +67,7 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path / source.name / "run-1"
 
 
-@pytest.fixture(
-    scope="session", params=AT_HAND, ids=[f"{run.parent.name}-{run.name}" for run in AT_HAND]
-)
+@pytest.fixture(scope="session", params=each_at_hand())
 def capture_at_hand(request: pytest.FixtureRequest) -> Capture:
     """Return each capture of both folders in turn, read once for all tests."""
     return read_capture(request.param)

@@ -76,7 +76,7 @@ def test_a_scenario_keeps_its_own_bounds_and_shows_its_causes(name):
 
 
 @pytest.mark.long
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("name", SHOWS)
 def test_the_bounds_hold_for_another_seed(name):
     """Wherever in its window the fault falls."""

@@ -162,7 +162,10 @@ def test_h6_what_the_old_coordinator_took_is_repeated():
 
 @pytest.mark.parametrize(
     "variant",
-    ["a session of 45s", pytest.param("a commit after each batch", marks=pytest.mark.long)],
+    [
+        "a session of 45s",
+        pytest.param("a commit after each batch", marks=[pytest.mark.long, pytest.mark.soak]),
+    ],
 )
 def test_h6_a_member_that_finds_the_new_coordinator_in_time_repeats_nothing(variant):
     """The new coordinator still has all members when they come."""
