@@ -117,6 +117,11 @@ def _calls_without_partitions(profile: ClientProfile) -> str:
     return eager if profile.calls_unchanged else f"{eager} (eager)"
 
 
+def _looks_again(profile: ClientProfile) -> str:
+    every_ms = profile.lookup_interval_ms
+    return "a back-off that grows" if every_ms is None else f"{every_ms} ms"
+
+
 _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("known as", lambda p: p.packages),
     ("version", lambda p: p.follows),
@@ -166,6 +171,8 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ),
     ("looks whether the application polls", _looks_at_polls),
     ("what delays the next JoinGroup", lambda p: p.next_join.value),
+    ("joins once for each of its assignors", lambda p: _yes(on=p.joins_for_each_assignor)),
+    ("looks for its coordinator again after", _looks_again),
     ("a removed member joins with its old id after", lambda p: _listed(_kept(p)) or "-"),
     ("heartbeats and commits name the static instance", lambda p: _yes(on=p.names_instance)),
     ("a heartbeat that is fenced ends the consumer", lambda p: _yes(on=p.throws_fenced)),

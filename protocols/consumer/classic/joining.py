@@ -48,7 +48,9 @@ from protocols.consumer.requests import on_reads
 from protocols.facts import AssignmentWarning, AssignorFailed
 from protocols.machine import Report, Step
 from protocols.messages import (
+    JoinGroupRequest,
     JoinGroupResponse,
+    Protocol,
     SyncGroupRequest,
     SyncGroupResponse,
 )
@@ -66,6 +68,54 @@ _FATAL_TO_JOIN = _FATAL | {
     ErrorCode.UNSUPPORTED_VERSION,
 }
 """Errors that have their own exception; other unexpected errors become a KafkaException."""
+
+
+def offer(state: ClientState, consumer: Consumer, assignors: int, now: int) -> Step[ClientState]:
+    """Send JoinGroup with all assignors, or with the first of them if others follow each with one more.
+
+    Source: ``AbstractCoordinator.sendJoinGroupRequest``; aiokafka ``perform_group_join``.
+    """
+    offers = assignors if consumer.profile.joins_for_each_assignor else None
+    settings = consumer.settings
+    request = JoinGroupRequest(
+        group_id=consumer.group_id,
+        session_timeout_ms=settings.session_timeout_ms,
+        rebalance_timeout_ms=consumer.rebalance_timeout_ms,
+        member_id=state.generation.member_id,
+        group_instance_id=settings.group_instance_id,
+        protocols=_protocols(state, consumer)[:offers],
+        reason=(state.rejoin or "")[:255],
+    )
+    return ask(replace(state, future=Joining(offers=offers)), consumer, Api.JOIN, request, now)
+
+
+def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:
+    topics = frozenset(state.subscribed)
+    return tuple(
+        Protocol(
+            assignor.name,
+            Subscription(
+                topics=state.subscribed,
+                user_data=assignor.subscription_user_data(topics),
+                owned_partitions=tuple(sorted(state.assignment)),
+                generation_id=state.generation.id,
+                rack_id=consumer.settings.client_rack or None,
+            ),
+        )
+        for assignor in consumer.assignors
+    )
+
+
+def _offers_more(
+    state: ClientState, consumer: Consumer, error: ErrorCode, now: int
+) -> Step[ClientState] | None:
+    """Return the next JoinGroup, whatever the response to this one says; None: this was the last one."""
+    joining = state.future
+    if not isinstance(joining, Joining) or error is ErrorCode.MEMBER_ID_REQUIRED:
+        return None
+    if joining.offers is None or joining.offers >= len(consumer.assignors):
+        return None
+    return offer(state, consumer, joining.offers + 1, now)
 
 
 def _fail(
@@ -86,6 +136,9 @@ def on_join_response(
 ) -> Step[ClientState]:
     """Handle a JoinGroup response."""
     error = response.error
+    more = _offers_more(state, consumer, error, now)
+    if more is not None:
+        return more
     if error is not ErrorCode.NONE:
         state = next_join.refused(state, consumer, error)
     match error:

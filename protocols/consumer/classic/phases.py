@@ -57,6 +57,8 @@ class Joining:
     """JoinGroup or SyncGroup in flight (``joinFuture``)."""
 
     session_us: int | None = None  # when a session ends that runs on while JoinGroup waits
+    offers: int | None = None
+    """The number of assignors in the JoinGroup, if another one with one more follows it; None: all."""
 
 
 @dataclass(frozen=True, slots=True)

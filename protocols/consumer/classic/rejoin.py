@@ -8,14 +8,13 @@ Each call continues until it has to wait for the network or the listener. Source
 from __future__ import annotations
 
 from assignors.plugin import call_on_assignment
-from assignors.types import RebalanceProtocol, Subscription, TopicPartition
+from assignors.types import RebalanceProtocol, TopicPartition
 from protocols.consumer import requests
 from protocols.consumer.calls import ExceptionName, Failed
-from protocols.consumer.classic import next_join
+from protocols.consumer.classic import joining, next_join
 from protocols.consumer.classic.async_commits import commit_at_revocation, commit_automatically
 from protocols.consumer.classic.membership import (
     RETRY,
-    ask,
     extend_subscription,
     invalid_assignor,
     rejoin_if_changed,
@@ -27,7 +26,6 @@ from protocols.consumer.classic.membership import (
 from protocols.consumer.classic.phases import (
     Calling,
     JoinFailed,
-    Joining,
     Outside,
     PrepareCommitted,
     PrepareCommitting,
@@ -37,14 +35,13 @@ from protocols.consumer.classic.phases import (
     Resume,
     Synced,
 )
-from protocols.consumer.classic.state import Api, ClientState, Consumer, Membership
+from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.clients import CommitClock, RevokeCommit
 from protocols.consumer.committing import automatic_offsets
 from protocols.consumer.lookup import Known
 from protocols.consumer.reader import MS
 from protocols.facts import CommitKind
 from protocols.machine import Call, Return, SetTimer, Step
-from protocols.messages import JoinGroupRequest, Protocol
 from protocols.values import replace
 
 
@@ -245,42 +242,14 @@ def _send_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientS
     if now < due_us:
         held = state if state.join_us == due_us else replace(state, join_us=due_us)
         return Step(held, (SetTimer(next_join.NEXT_JOIN, due_us),))
-    settings = consumer.settings
-    request = JoinGroupRequest(
-        group_id=consumer.group_id,
-        session_timeout_ms=settings.session_timeout_ms,
-        rebalance_timeout_ms=consumer.rebalance_timeout_ms,
-        member_id=state.generation.member_id,
-        group_instance_id=settings.group_instance_id,
-        protocols=_protocols(state, consumer),
-        reason=(state.rejoin or "")[:255],
-    )
-    joining = replace(
+    began = replace(
         state,
         membership=Membership.PREPARING_REBALANCE,
-        future=Joining(),
         joined_with=state.subscribed,
         beat=None,
     )
-    step = ask(next_join.sent(joining, consumer, now), consumer, Api.JOIN, request, now)
+    step = joining.offer(next_join.sent(began, consumer, now), consumer, 1, now)
     return next_join.let_session_go_on(step, state.beat, consumer, now)
-
-
-def _protocols(state: ClientState, consumer: Consumer) -> tuple[Protocol, ...]:
-    topics = frozenset(state.subscribed)
-    return tuple(
-        Protocol(
-            assignor.name,
-            Subscription(
-                topics=state.subscribed,
-                user_data=assignor.subscription_user_data(topics),
-                owned_partitions=tuple(sorted(state.assignment)),
-                generation_id=state.generation.id,
-                rack_id=consumer.settings.client_rack or None,
-            ),
-        )
-        for assignor in consumer.assignors
-    )
 
 
 # -- apply ---------------------------------------------------------------------------------------

@@ -197,6 +197,10 @@ class ClientProfile:
     asks: Asks = Asks.CONNECTED_FIRST
     """The broker that a lookup of the coordinator goes to."""
 
+    joins_for_each_assignor: bool = False
+    """Whether a join is a JoinGroup for each assignor of a member, each with one more, which the member sends
+    one after the other before it syncs: the group rebalances for each of them."""
+
     lookup_interval_ms: int | None = None
     """The time from one lookup of the coordinator to the next, less or more by a fifth; None: the time from
     its response on is ``retry.backoff.ms``, and grows."""

@@ -44,6 +44,7 @@ AIOKAFKA = ClientProfile(
     first_heartbeat=FirstHeartbeat.ASSIGNED,
     unanswered_heartbeat=Unanswered.WAITS,
     awaits_rebalances=False,
+    joins_for_each_assignor=True,
     prefetch_rest_ms=100,
     calls_at_first_join=True,
     calls_at_end=False,

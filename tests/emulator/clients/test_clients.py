@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 import emulator
-from emulator.events import (
-    CommitRefused,
-)
+from emulator.events import CommitRefused, ListenerCalled, RebalanceStarted
 from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
 from protocols.consumer.clients import CLIENTS
@@ -316,3 +314,41 @@ def test_a_client_that_hears_nothing_waits(client):
     run = emulator.run(emulator.loads(CUT.format(client=client)), keep_events=False)
 
     assert run.ledger.lost == 0
+
+
+SEVERAL = """
+title = "several assignors"
+run_for = "10s"
+topic = [{{ name = "t", partitions = 4, rate = "5/s" }}]
+
+[[group]]
+id = "g"
+topics = ["t"]
+members = ["g-0", {{ name = "g-1", start = "6s" }}]
+client = "{client}"
+work = "5ms"
+settings = {{ "partition.assignment.strategy" = "{strategy}" }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("client", "strategy", "rounds"),
+    [
+        ("aiokafka", "range", 1),
+        ("aiokafka", "range, roundrobin", 2),
+        ("aiokafka", "range, roundrobin, sticky", 3),
+        ("kafka-python", "range, roundrobin", 1),
+    ],
+)
+def test_aiokafka_joins_once_for_each_of_its_assignors(client, strategy, rounds):
+    """``perform_group_join`` sends a JoinGroup in each turn of its loop over them, then one SyncGroup."""
+    run = emulator.run(loads(SEVERAL.format(client=client, strategy=strategy), "a test"), seed=0)
+    started = [e for e in run.events if type(e.what) is RebalanceStarted and e.at_us > 5_900_000]
+    assigned = [
+        e.what.generation
+        for e in run.events
+        if type(e.what) is ListenerCalled and e.what.call == "assigned"
+    ]
+
+    assert rounds == len(started)
+    assert {rounds, 2 * rounds} == set(assigned)
