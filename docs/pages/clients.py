@@ -34,9 +34,9 @@ settings = { "session.timeout.ms" = 6000 }
 
 Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or Kafka's, and its own values
 (`auto.offset.reset=smallest`), also in a file that `settings_from` names. A setting or feature that the
-client lacks is refused with the reason. The quiet stretches of a group whose clients work in the background are skipped
-in whole periods ([folded and exact runs](../explanation/modes.md)); the rest is played event by event, as all of
-kafka-python and of librdkafka with `group.protocol = "consumer"` is: it takes longer than Java's.
+client lacks is refused with the reason. Of clients that work in the background, and of kafka-python, quiet stretches are
+skipped in whole periods ([folded and exact runs](../explanation/modes.md)), and the rest is played event by event:
+it takes longer than Java's. Of librdkafka with `group.protocol = "consumer"` all is played.
 
 Single versions of a client, and clients that have no profile here, do some things differently. `deviates` of a group
 or a member names them: `deviates.heartbeats_wait_for = ["work"]`, and the other keys of

@@ -1,7 +1,7 @@
 """Metadata requests of a calm client whose responses bring nothing new.
 
 A host that skips whole periods skips such requests as well: they change only their own times and
-numbers. Two things may differ. With the classic protocol, a turn of the poll loop that applies metadata
+numbers, and in a client that works in the background, when its poll last ran. Two things may differ. With the classic protocol, a turn of the poll loop that applies metadata
 reads all responses that have arrived, a turn of a calm client may leave some unread
 (``PollClock.partial``). With the consumer protocol, a response wakes the background thread, which takes
 the events that are queued then (``QueueTimes``).
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from protocols.consumer import metadata
-from protocols.consumer.reader import MS, Reader, backoff_us, turn_interval_us
+from protocols.consumer.reader import MS, Metadata, Reader, backoff_us, turn_interval_us
 from protocols.messages import MetadataRequest, MetadataResponse
 from protocols.values import replace
 
@@ -24,8 +24,9 @@ class NextRequest(NamedTuple):
     node: int
     request: MetadataRequest
     age_us: int
-    """The time from a response to the next request."""
+    """The time from a response to the next request, or in steps from one request to the next."""
 
+    in_steps: bool
     thread_us: int
     """The time between two turns of the heartbeat thread."""
 
@@ -44,8 +45,6 @@ def next_request(state: State, consumer: Reader) -> NextRequest | None:
     thread runs, because a turn of the poll loop moves it.
     """
     known, settings = state.metadata, consumer.settings
-    if consumer.profile.refreshes_in_steps:
-        return None
     if known.wanted or known.in_flight is not None or known.attempt:
         return None
     if not metadata.covers_all(known) or not known.brokers:
@@ -56,8 +55,21 @@ def next_request(state: State, consumer: Reader) -> NextRequest | None:
         return None
     if settings.max_poll_interval_ms <= 2 * settings.heartbeat_interval_ms + thread_ms:
         return None
-    request = metadata.request_of(known)
-    return NextRequest(known.brokers[0], request, age_ms * MS, thread_us)
+    request, node = metadata.request_of(known), known.brokers[0]
+    if consumer.profile.in_background and not _is_usual(known, consumer, node):
+        return None
+    return NextRequest(node, request, age_ms * MS, consumer.profile.refreshes_in_steps, thread_us)
+
+
+def _is_usual(known: Metadata, consumer: Reader, node: int) -> bool:
+    """Return whether a request opens no connection, and is a step if the client refreshes in steps."""
+    if known.asked_broker != node or not consumer.fetcher.is_connected(node):
+        return False
+    if not consumer.profile.refreshes_in_steps:
+        return True
+    settings, due_us = consumer.settings, metadata.due_us(known, consumer)
+    pauses_ms = 2 * settings.retry_backoff_max_ms
+    return due_us == known.step_us and settings.metadata_max_age_ms > pauses_ms
 
 
 def brings_nothing(
@@ -67,7 +79,8 @@ def brings_nothing(
     known, topics = state.metadata, {topic.name: topic for topic in response.topics}
     if response.brokers != known.brokers or topics != known.topics:
         return False
-    if not consumer.positions.follows(metadata.leaders_of(topics.values())):
+    leaders = metadata.leaders_of(topics.values(), epochs=consumer.profile.knows_epochs)
+    if not consumer.positions.follows(leaders):
         return False
     after = refreshed_state(state, consumer, 0, 1, apply)
     return bool(replace(after, reads=state.reads) == state)
@@ -77,13 +90,18 @@ def refreshed_state(
     state: State, consumer: Reader, fetched_us: int, times: int, apply: Apply
 ) -> State:
     """Return the state after *times* such responses, the last one at *fetched_us*."""
-    known = state.metadata
+    known, step_us, equivalent = state.metadata, state.metadata.step_us, 1
+    if step_us is not None:  # a step is no age limit: it ends no series of equivalent responses
+        step_us += times * consumer.settings.metadata_max_age_ms * MS
+        equivalent = known.equivalent + times
     after = replace(
         known,
         version=known.version + times,
         fetched_us=fetched_us,
-        equivalent=1,
-        retry_us=fetched_us + backoff_us(consumer, "metadata", 0, fetched_us),
+        step_us=step_us,
+        step_seen=step_us is None,
+        equivalent=equivalent,
+        retry_us=fetched_us + backoff_us(consumer, "metadata", equivalent - 1, fetched_us),
     )
     number = state.reads.next_correlation_id + times
     reads = replace(state.reads, metadata=after, next_correlation_id=number)

@@ -79,8 +79,6 @@ def _busiest(group: Group, scenario: Scenario) -> float:
 
 def refreshes_regularly(group: Group) -> bool:
     """Return whether it is known when the members of a group handle responses."""
-    if any(profile_with_deviations(group, member).in_background for member in group.members):
-        return False
     return all(
         consumer_settings(group, member).group_protocol == "consumer"
         or (

@@ -333,12 +333,10 @@ def _stop_watching(process: Process) -> None:
 def _watch(process: Process, now: int) -> None:
     """Collect from now on when a client reads responses, or takes events; its state was compared."""
     client: Any = process.client
-    if process.blueprint.profile.in_background:
-        return
     process.timers.watch(HEARTBEAT)
     if isinstance(client, ClassicClient):
         client.consumer.clock.watch(now)
-    else:
+    elif process.blueprint.settings.group_protocol == "consumer":
         client.consumer.queue_times.times = [now] if client.state.events else []
 
 

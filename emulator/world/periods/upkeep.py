@@ -5,10 +5,9 @@ offsets. Neither recurs with a period of the run. If the response says what the 
 offset may expire, only the time of the next one changes: periods are skipped across it. A metadata
 request takes the next correlation id, so later commits have other names.
 
-With the classic protocol, a response that arrives while a poll or a commitSync() waits is handled at
-once; another one is handled by the next of these calls, or by the next turn of the heartbeat thread if
-that is earlier. The background thread of the consumer protocol handles each response at once, and
-then takes the events that are queued: without any, it changes nothing else.
+With Java's classic client, a response that arrives while a poll or a commitSync() waits is handled at once;
+another one by the next of these calls, or by the next turn of the heartbeat thread if that is earlier. A
+background thread handles each response at once (:mod:`~emulator.world.periods.thread_habit`).
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from assignors.values import dataclass
 from emulator.events import CommitAnswered, CommitSent, Event
 from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.network import broker_party
+from emulator.world.periods.in_flight import is_classic
 from protocols.consumer import metadata
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
@@ -125,12 +125,12 @@ class Habit:
             self.partial, begin_us
         )
 
-    def meets(self, at_us: int) -> bool:
+    def meets(self, sent_us: int, handled_us: int) -> bool:
         """Return whether a commit is sent in the instant of a request, or when its response is handled.
 
         A poll that handles a response sends a commit that is due before other members do.
         """
-        return at_us % self.period_us in self.sent
+        return not self.sent.isdisjoint({sent_us % self.period_us, handled_us % self.period_us})
 
 
 def habits_of(
@@ -144,10 +144,15 @@ def habits_of(
         if turns is None:
             continue
         if not isinstance(client, ClassicClient):
-            from emulator.world.periods.thread_habit import thread_habit  # noqa: PLC0415  only here
+            from emulator.world.periods.thread_habit import (  # noqa: PLC0415  only here
+                queue_times,
+                thread_habit,
+            )
 
-            waits = _within(_queue_times(client), begin_us, end_us)
-            found[process.name] = thread_habit(waits, turns, begin_us, end_us)
+            if is_classic(process) and process.blueprint.commit.call == "sync":
+                continue
+            waits = _within(queue_times(process), begin_us, end_us)
+            found[process.name] = thread_habit(process, waits, turns, begin_us, end_us)
             continue
         clock = client.consumer.clock
         if clock.waits is None or not _reads_regularly(process):
@@ -161,11 +166,6 @@ def habits_of(
     waiting = [name for name, request in before.in_flight.items() if request.is_sync]
     _add_commits(found, events, waiting, begin_us, end_us)
     return found
-
-
-def _queue_times(client: Any) -> Sequence[int]:
-    """Return when events waited for the background thread of a client of the consumer protocol."""
-    return client.consumer.queue_times.times or []
 
 
 def _reads_regularly(process: Process) -> bool:
@@ -288,20 +288,20 @@ class Upkeep:
             return
         habit = self._habits.get(process.name)
         following = self._next_harmless(client) if habit and timer_us == due_us else None
-        if habit is None or following is None:
+        trip_us = 0 if following is None else self._round_trip_us(process, following.node)
+        if habit is None or following is None or 2 * trip_us >= following.age_us:
             self.limit_us = min(due_us, timer_us)
             return
         found = self._requests[process.name] = Requests(process, [], [])
-        trip_us = self._round_trip_us(process, following.node)
         while due_us < self.limit_us:
             since_us = due_us - self._now
             handled_us = habit.handled_us(since_us + trip_us, following.thread_us)
-            if handled_us is None or habit.meets(since_us) or habit.meets(handled_us):
+            if handled_us is None or habit.meets(since_us, handled_us):
                 self.limit_us = due_us
                 return
             found.sent_us.append(due_us)
             found.handled_us.append(self._now + handled_us)
-            due_us = self._now + handled_us + following.age_us
+            due_us = following.age_us + (due_us if following.in_steps else self._now + handled_us)
 
     def _next_harmless(self, client: Any) -> NextRequest | None:
         """Return the next request of a client; None: its response may bring something new."""
@@ -332,7 +332,7 @@ class Upkeep:
             count = found.until(end_us)
             client: Any = found.process.client
             applied_us = end_us
-            if isinstance(client, ClassicClient):
+            if is_classic(found.process):
                 applied_us = client.consumer.clock.polled_us + later_us
             if count and found.handled_us[count - 1] >= applied_us:
                 return False
@@ -393,7 +393,7 @@ def _refresh(client: Any, fetched_us: int, times: int) -> None:
 
 def _applies_metadata(client: Any) -> Apply:
     """Return how a client applies new metadata; a member of the consumer protocol never rejoins."""
-    if isinstance(client, ClassicClient):
+    if client.consumer.settings.group_protocol == "classic":
         return note_new_metadata
     from protocols.consumer.kip848.membership import refresh_subscription  # noqa: PLC0415  only here
 

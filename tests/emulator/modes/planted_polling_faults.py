@@ -28,8 +28,8 @@ PLANTED = (
     Planted(f"{CLIENT}.lent", "self._poll_until = None", "pass", 3),
     Planted(f"{CLIENT}.lent", "not self._settled or ", "", 22),
     Planted(
-        "emulator.world.periods.upkeep:Upkeep._find_requests",
-        " or habit.meets(handled_us)",
+        "emulator.world.periods.upkeep:Habit.meets",
+        ", handled_us % self.period_us",
         "",
         411,
     ),

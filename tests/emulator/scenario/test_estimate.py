@@ -53,6 +53,22 @@ def test_polls_of_the_consumer_protocol_are_skipped_with_its_periods():
     assert 0 < skipped < played / 10
 
 
+@pytest.mark.parametrize("client", ["librdkafka", "aiokafka", "franz-go"])
+def test_records_of_clients_that_work_in_the_background_are_skipped_with_periods(client):
+    """Those of the classic protocol; librdkafka has other threads with the newer one."""
+    own = ("members = 3", f'members = 3\nclient = "{client}"')
+    classic = '"partition.assignment.strategy" = "range", "session.timeout.ms" = 6000'
+    long, plain = ('"10min"', '"10h"'), (classic, '"session.timeout.ms" = 6000')
+    played, skipped = (
+        counts(read(long, own, plain, *changes))[Source.RECORDS] for changes in ((IRREGULAR,), ())
+    )
+
+    assert 0 < skipped < played / 10
+    if client == "librdkafka":
+        newer = (classic, '"group.protocol" = "consumer"')
+        assert counts(read(long, own, newer))[Source.RECORDS] == played
+
+
 def test_an_autoscaler_starts_members_or_stops_them():
     """It starts 15 beside the first one within the run; where all run already, it stops them."""
     scenario = load("g6-one-partition-has-the-lag")
@@ -278,11 +294,10 @@ def test_records_younger_than_the_retention_are_not_looked_for():
         ('rate = "20/s" ', 'rate = "20/s"\ntransaction_records = 10 '),
         ('"10ms"', '"40ms"'),
         ("members = 3", 'members = 3\ndeviates.heartbeats_wait_for = ["work"]'),
-        ("members = 3", 'members = 3\nclient = "franz-go"'),
     ],
 )
 def test_no_periods_are_skipped_that_do_not_repeat(change):
-    """Of topics with gaps; of members without time left, with heartbeats that wait, or another client."""
+    """Of topics with gaps; of members without time left, or with heartbeats that wait."""
     quiet, played = (counts(read(('"10min"', '"10h"'), *more)) for more in ((), (change,)))
 
     assert played[Source.HEARTBEATS] > 10 * quiet[Source.HEARTBEATS]

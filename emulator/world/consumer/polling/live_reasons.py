@@ -37,7 +37,8 @@ def always_live(blueprint: Blueprint) -> Live | None:
     if not profile.heartbeats_wait_for <= {Busy.LISTENER}:
         return Live.HEARTBEATS
     if profile.in_background:
-        return Live.CLIENT
+        is_classic = blueprint.settings.group_protocol == "classic"
+        return Live.CLIENT if is_classic else Live.THREADS
     if profile.fetches_when_drained:
         return Live.FETCHES
     if blueprint.group.offsets != "kafka":

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 import emulator
+from emulator.world.periods import upkeep
 from protocols.consumer.classic.background import BackgroundClient
 
 from ...modes.both_ways import (
@@ -47,39 +48,58 @@ BY_CLIENT = {
     "the bytes of the offsets log": {},
 }
 
-LEFT = {
-    f"{client}, {name}": (background(client, **changes), {"files": "bytes" in name})
-    for client in BACKGROUND
-    for name, changes in BY_CLIENT.items()
-} | {
-    "librdkafka, offsets that the application stores": (
-        background("librdkafka", commit="store per record"),
-        {},
-    ),
-    "librdkafka, records that are left in the queue": (
-        background(
-            "librdkafka",
-            partitions=1,
-            members=1,
-            rate="50/s",
-            work="10ms",
-            **{"fetch.min.bytes": 5_000},
+LEFT = (
+    {
+        f"{client}, {name}": (background(client, **changes), {"files": "bytes" in name})
+        for client in BACKGROUND
+        for name, changes in BY_CLIENT.items()
+    }
+    | {
+        "librdkafka, offsets that the application stores": (
+            background("librdkafka", commit="store per record"),
+            {},
         ),
-        {},
-    ),
-    "franz-go, offsets that the application marks": (background("franz-go", commit="store"), {}),
-    "aiokafka, one record a call": (background("aiokafka", read_with="getone"), {}),
-    "aiokafka, records that are left in the queue": (
-        background(
-            "aiokafka", read_with="getone", partitions=4, members=1, rate="5/s", work="40ms"
+        "librdkafka, records that are left in the queue": (
+            background(
+                "librdkafka",
+                partitions=1,
+                members=1,
+                rate="50/s",
+                work="10ms",
+                **{"fetch.min.bytes": 5_000},
+            ),
+            {},
         ),
-        {},
-    ),
-    "a Java client beside librdkafka": (
-        background("librdkafka", members=[{"name": "g-0"}, {"name": "g-1", "client": "java"}]),
-        {},
-    ),
-}
+        "franz-go, offsets that the application marks": (
+            background("franz-go", commit="store"),
+            {},
+        ),
+        "aiokafka, one record a call": (background("aiokafka", read_with="getone"), {}),
+        "aiokafka, records that are left in the queue": (
+            background(
+                "aiokafka", read_with="getone", partitions=4, members=1, rate="5/s", work="40ms"
+            ),
+            {},
+        ),
+    }
+    | {
+        f"{client}, metadata requests in skipped periods": (
+            background(client, run_for="40s", commit=commit, **{"metadata.max.age.ms": age_ms}),
+            {},
+        )
+        for client, commit, age_ms in (
+            ("librdkafka", "auto", 2_500),
+            ("aiokafka", "async", 2_313),
+            ("franz-go", "auto", 6_000),
+        )
+    }
+    | {
+        "a Java client beside librdkafka": (
+            background("librdkafka", members=[{"name": "g-0"}, {"name": "g-1", "client": "java"}]),
+            {},
+        ),
+    }
+)
 
 ALSO_BRIEFLY = (
     *[f"{client}, automatic commits" for client in BACKGROUND],
@@ -109,6 +129,16 @@ def test_a_quiet_group_is_folded(client):
     assert exact.folded.share == 0
     for name in ("digest", "ledger", "metrics", "findings"):
         assert getattr(folded, name) == getattr(exact, name), name
+
+
+@pytest.mark.parametrize("client", BACKGROUND)
+def test_periods_are_skipped_across_metadata_requests(client):
+    """Most of them are counted, also those at the instant of a commit."""
+    document, how = LEFT[f"{client}, metadata requests in skipped periods"]
+    with patch.object(upkeep, "_refresh", wraps=upkeep._refresh) as refresh:
+        assert 0 < hold_both_ways(document, **how)
+
+    assert sum(call.args[2] for call in refresh.call_args_list) > 3
 
 
 def test_a_run_without_single_events_has_the_same_results():
