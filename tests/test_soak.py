@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from benchmarks.soak import command_of
 
 DRAWS = """
@@ -24,6 +26,7 @@ def drawn(path: Path, seed: int) -> list[str]:
     return [line for line in done.stdout.splitlines() if "drew" in line]
 
 
+@pytest.mark.long
 def test_two_seeds_draw_different_inputs(tmp_path):
     """The settings of plain tests would draw the same ones, whatever the seed."""
     path = tmp_path / "test_draws.py"

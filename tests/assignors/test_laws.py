@@ -41,6 +41,7 @@ ALL = [*CLIENT_SIDE, assign_server_range, assign_server_uniform]
 STICKY = [assign_sticky, assign_server_uniform]
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize("assign", ALL)
 @few
 @given(any_group)
@@ -200,6 +201,7 @@ def test_the_order_of_members_and_topics_does_not_matter(
     assert as_sets(assign(topics, members)) == as_sets(turned)
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize("assign", ALL)
 @few
 @given(any_group, st.randoms(use_true_random=False))

@@ -36,6 +36,7 @@ def test_records_in_a_dead_letter_topic_are_not_lost(name):
     assert after["lost"] == 0
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     ("name", "change", "why", "problem"),
     [

@@ -69,6 +69,7 @@ def test_no_member_is_removed_and_nothing_reprocessed_or_lost(fault, broker):
     assert all([call for call, _ in calls] == ["assigned"] for calls in seen.calls.values())
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize("broker", [COORDINATOR, ANOTHER])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_kill_stalls_all_partitions_until_the_broker_is_missed(capture, broker, seed):

@@ -76,6 +76,7 @@ def test_skipped_records_are_counted_when_a_rebalance_comes_beside_the_work(clie
     assert run.ledger.processed > 1000
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     ("when_full", "client"),
     [

@@ -96,6 +96,7 @@ def by_themselves() -> Iterator[None]:
 ALSO_BRIEFLY = ("a crash", "short waits", LATE, "records that end", "both protocols")
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     "name",
     [name if name in ALSO_BRIEFLY else pytest.param(name, marks=pytest.mark.long) for name in RUNS],

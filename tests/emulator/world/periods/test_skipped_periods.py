@@ -302,6 +302,7 @@ SWEPT = {
 }
 
 
+@pytest.mark.plain_of(2)
 @pytest.mark.parametrize("document", SWEPT.values(), ids=SWEPT)
 def test_a_fault_at_some_instants_of_a_period(document):
     """Each fault at other instants at which something happens."""
