@@ -260,7 +260,13 @@ def place_of(path: Path) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("run", ["crash-range-auto/run-1", "inhand-aiokafka-getone/run-1"])
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param("crash-range-auto/run-1", marks=pytest.mark.soak),
+        "inhand-aiokafka-getone/run-1",
+    ],
+)
 def test_the_cause_of_a_captured_crash_is_among_the_first_three(run):
     """Its client, its commit policy and the crash."""
     assert place_of(KEPT / run) <= 3

@@ -48,12 +48,11 @@ MODES = {
     "static": ("range", "true"),
 }
 
-_QUICK = {("A", "eager"), ("A", "cooperative"), ("A", "static"), ("SB", "eager"), ("AS", "eager")}
-_QUICK |= {("PRE", "eager"), ("NT", "eager")}
+_QUICK = {("A", "eager"), ("A", "cooperative"), ("SB", "eager"), ("PRE", "eager")}
 """Cells that are tried where time is short."""
 
 _LONG = {("SB", "cooperative"), ("SB", "static"), ("SR", "eager"), ("SRX", "cooperative")}
-_LONG |= {("AS", "static"), ("PRE", "cooperative"), ("NT", "static")}
+_LONG |= {("A", "static"), ("AS", "eager"), ("NT", "eager"), ("PRE", "cooperative")}
 """Those of the long tests; SR and SRX commit with every record. The other cells are left to the soaks."""
 
 

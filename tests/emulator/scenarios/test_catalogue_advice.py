@@ -37,6 +37,7 @@ HELPS = [
 
 
 @pytest.mark.long
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("name", "variant", "metric", "most"), HELPS)
 def test_a_variant_helps(name, variant, metric, most):
     """The scenario as it is written has more."""
@@ -87,6 +88,7 @@ ADVISED = [
 
 
 @pytest.mark.long
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("name", "change", "metric", "most"), ADVISED)
 def test_advice_helps(name, change, metric, most):
     """A trial confirms the change: the scenario as it is written has more."""
