@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.calls import Failed
-from protocols.consumer.classic.background import BackgroundClient
 from protocols.consumer.classic.membership import RETRY
 from protocols.consumer.classic.state import Generation, Membership
-from protocols.consumer.clients import profile_of
 from protocols.consumer.lookup import Known, Unknown
 from protocols.messages import (
     FetchRequest,
@@ -20,7 +18,6 @@ from protocols.messages import (
     coordinator_node,
 )
 from protocols.messages.errors import ErrorCode
-from protocols.values import replace
 
 from .driver import ClientDriver, parts
 
@@ -391,26 +388,3 @@ def test_a_follower_throws_at_every_poll_if_the_coordinator_selected_an_assignor
     assert INVALID == driver.returned[-1]
     assert INVALID == driver.poll()
     assert () == driver.state.assignment
-
-
-@pytest.mark.parametrize("error", [E.NONE, E.REBALANCE_IN_PROGRESS, E.UNKNOWN_MEMBER_ID])
-def test_aiokafka_offers_one_assignor_more_whatever_the_response_says(error):
-    """Only a member id is asked for again with the same assignors (``perform_group_join``)."""
-    driver = ClientDriver(assignors=("range", "roundrobin"))
-    consumer = replace(driver.client.consumer, profile=profile_of("aiokafka"))
-    driver.client = BackgroundClient(consumer, 500)  # type: ignore[assignment]  # the same calls
-    driver.poll_until(JoinGroupRequest)
-    driver.join_error(E.MEMBER_ID_REQUIRED, "m-7")
-    driver.poll_until(JoinGroupRequest)
-    if error is E.NONE:
-        driver.joined()
-    else:
-        driver.join_error(error)
-    joins = [sent.message for sent in driver.ever(JoinGroupRequest)]
-    offered = [[each.name for each in join.protocols] for join in joins]
-    assert [["range"], ["range"], ["range", "roundrobin"]] == offered
-    assert "m-7" == driver.one(JoinGroupRequest).member_id
-    assert not driver.ever(SyncGroupRequest)
-
-    driver.joined(generation=2)
-    assert 2 == driver.one(SyncGroupRequest).generation_id
