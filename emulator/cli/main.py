@@ -17,7 +17,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from functools import cache
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any, Final, NoReturn
@@ -164,9 +163,8 @@ class Commands(TyperGroup):
             raise typer.Exit(BAD_INPUT) from None
 
 
-@cache
 def _command(name: str) -> Any:
-    """Import a command's module and return the command; made once where one process calls several."""
+    """Import a command's module and return the command, made anew: click keeps options of a call in it."""
     module = import_module(f"emulator.cli.{MODULES.get(name, name)}")
     _collect_garbage_from_now_on()
     one = typer.Typer(rich_markup_mode=None, add_completion=False)
