@@ -331,7 +331,7 @@ POOLS = st.fixed_dictionaries(
     {
         "workers": st.sampled_from([1, 3, 8]),
         "order": st.sampled_from(["partition", "key", "none", "none"]),
-        "keys": st.just(3),
+        "keys": st.just(4),  # one of them may be poison
         "queue": st.sampled_from([2, 20, 1000]),
         "when_full": st.sampled_from(["pause", "block"]),
         "drain": st.sampled_from(["none", "running", "all"]),
@@ -343,7 +343,7 @@ POOLS = st.fixed_dictionaries(
 
 
 def with_pool(document: dict, pool: dict, offsets: str) -> dict:
-    """Return a scenario with a pool; its commits are made possible for one."""
+    """Return a scenario with a pool; its commits and failing records are made possible for one."""
     (group,) = document["group"]
     commit = group["commit"]
     if isinstance(commit, str):
@@ -353,7 +353,9 @@ def with_pool(document: dict, pool: dict, offsets: str) -> dict:
         commit["when"] = "batch"
     if commit.get("call") in ("sync", "async") and commit.get("arguments", True):
         commit["offsets"] = offsets
-    return {**document, "group": [{**group, "handler": pool, "commit": commit}]}
+    poison = [rule for rule in group["poison"] if rule["error"] not in ("seek", "pause")]
+    own = {"handler": pool, "commit": commit, "poison": poison}
+    return {**document, "group": [{**group, **own}]}
 
 
 POOLED = st.builds(with_pool, DISTURBED, POOLS, st.sampled_from(["frontier", "highest", "last"]))
