@@ -82,6 +82,7 @@ def assert_works(command: str, folder: Path, *, many: bool) -> None:
             assert out or any(folder.glob("*.json")), example
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_of_a_help_work_without_a_checkout(command, tmp_path, monkeypatch):
@@ -91,6 +92,7 @@ def test_the_examples_of_a_help_work_without_a_checkout(command, tmp_path, monke
     assert_works(command, tmp_path, many=False)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.long
 @pytest.mark.parametrize("command", MANY)
 def test_examples_with_many_runs_work_without_a_checkout(command, tmp_path, monkeypatch):

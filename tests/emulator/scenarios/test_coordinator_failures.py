@@ -92,6 +92,7 @@ def test_every_step_has_an_outcome():
     assert [each.name for each in load(catalogue.path_of(AT_A_STEP)).variant] == list(OUTCOMES)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.long
 @each_step
 def test_the_state_of_the_next_coordinator_depends_on_the_step(step):

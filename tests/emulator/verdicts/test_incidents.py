@@ -176,6 +176,7 @@ SLOW = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     ("name", "said", "advice", "after"),

@@ -17,6 +17,7 @@ ABOUT_BROKERS = [
 ]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ABOUT_BROKERS)
 def test_a_run_writes_a_sound_log_of_the_size_it_tells(tmp_path, name):
     """Failovers, truncation, expiry and all: no fault in it, and a coordinator can load it."""

@@ -73,6 +73,7 @@ def played_with_silent_leaders(timeout: str) -> Run:
 RANGE = '"partition.assignment.strategy" = "range"'
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "change", "metric"),

@@ -123,6 +123,7 @@ def test_what_is_in_hand_at_the_end_includes_records_of_partitions_given_away():
     assert told.ledger == untold.ledger
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.long
 def test_a_record_that_always_fails_is_never_processed():
     """Neither by a worker that got it in an earlier epoch."""
