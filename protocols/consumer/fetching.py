@@ -44,14 +44,12 @@ class Fetcher(FetchBuffer):
         "_connected",
         "_errors_in_order",
         "_in_flight",
-        "_queue",
         "_sessions",
         "_takes_hints",
     )
 
     def __init__(
         self,
-        queue: int | None = None,
         *,
         takes_hints: bool = True,
         frees_at_limit: bool = False,
@@ -59,14 +57,12 @@ class Fetcher(FetchBuffer):
     ) -> None:
         """Create the data plane of a new consumer.
 
-        *queue*: records of a partition that are buffered before it is not fetched; None: a broker
-        with buffered records is not asked at all, as in the Java client. *takes_hints*: whether it
-        follows the leader that a broker returns with an error. *errors_in_order*: whether the error of a
-        partition is buffered like records, and handled behind those that arrived before it.
+        *takes_hints*: whether it follows the leader that a broker returns with an error.
+        *errors_in_order*: whether the error of a partition is buffered like records, and handled behind
+        those that arrived before it.
         """
         super().__init__(frees_at_limit=frees_at_limit)
         self._errors_in_order = errors_in_order
-        self._queue = queue
         self._takes_hints = takes_hints
         self._in_flight: set[int] = set()
         self._sessions: set[int] = set()
@@ -101,13 +97,10 @@ class Fetcher(FetchBuffer):
 
     def _asked_of_each(self, now: int) -> AskedOf:  # noqa: ARG002  others ask by the time
         """Return what to ask a broker for, as its records in the buffer allow."""
-        if self._queue is None:
-            buffered = self._with_records()
-            return lambda leader, readings: (
-                () if leader in buffered else self._partitions_to_fetch(readings, {})
-            )
-        queued = self._queued_ends()
-        return lambda _, readings: self._partitions_to_fetch(readings, queued)
+        buffered = self._with_records()
+        return lambda leader, readings: (
+            () if leader in buffered else self._partitions_to_fetch(readings, {})
+        )
 
     def _asks(self, broker: int) -> None:
         self._in_flight.add(broker)
@@ -118,14 +111,13 @@ class Fetcher(FetchBuffer):
         self, readings: Readings, queued: Queued
     ) -> tuple[FetchPartition, ...]:
         """Return what a fetch asks for: behind the position, or behind what is *queued*."""
-        full, unfetchable = self._queue, self.pending | self.paused
+        unfetchable = self.pending | self.paused
         wanted = []
         for tp, reading in readings.items():
             if reading.phase is not READING or tp in unfetchable:
                 continue
-            end, records = queued.get(tp) or (reading.position, 0)
-            if not full or records < full:
-                wanted.append(FetchPartition(tp, end, reading.current.epoch))
+            end, _ = queued.get(tp) or (reading.position, 0)
+            wanted.append(FetchPartition(tp, end, reading.current.epoch))
         return tuple(wanted)
 
     def take_free(self) -> list[int]:
@@ -220,12 +212,16 @@ class Fetcher(FetchBuffer):
         return 0 if broken is None else broken.failures
 
     def next_ready_us(self, now: int) -> int | None:
-        """Return when (us), after *now*, the next reconnect back-off ends, if one runs."""
+        """Return when (us), after *now*, a broker or a partition may be asked again that rests."""
+        ends = self._rest_ends()
+        return min((when for when in ends if when > now), default=None) if ends else None
+
+    def _rest_ends(self) -> list[int]:
+        """Return when (us) rests end: here the reconnect back-offs of leaders."""
         if not self._broken:
-            return None
+            return []
         leaders = self.positions.by_leader
-        waiting = [broken.ready_us for b, broken in self._broken.items() if b in leaders]
-        return min((when for when in waiting if when > now), default=None)
+        return [broken.ready_us for b, broken in self._broken.items() if b in leaders]
 
     @property
     def undisturbed(self) -> bool:
@@ -282,4 +278,6 @@ def _since(at_ms: int | None, now_ms: int) -> int | None:
 
 def without(readings: Readings, left_out: Collection[TopicPartition]) -> Readings:
     """Return some partitions of a broker without those to leave out."""
+    if not left_out:
+        return readings
     return {tp: reading for tp, reading in readings.items() if tp not in left_out}

@@ -68,13 +68,9 @@ class PrefetchFetcher(Fetcher):
         super().move(later_us, records)
         self._came_us = _moved(self._came_us, later_us)
 
-    def next_ready_us(self, now: int) -> int | None:
-        """Return when (us), after *now*, the next back-off or rest ends, if there is one."""
+    def _rest_ends(self) -> list[int]:
         brokers = [broker for broker in self.positions.by_leader if broker not in self._in_flight]
-        ends = [self._rests_until(broker) for broker in brokers]
-        backoff_us = super().next_ready_us(now)
-        due = [end for end in ends if end > now]
-        return min(due if backoff_us is None else [*due, backoff_us], default=None)
+        return [*super()._rest_ends(), *map(self._rests_until, brokers)]
 
 
 def _moved(came_us: Came, later_us: int) -> Came:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from assignors.types import TopicPartition
+from protocols.consumer.fetch_buffer import Queued
 from protocols.consumer.fetching import AskedOf, Fetcher, without
 from protocols.consumer.positions import READING
 from protocols.consumer.reader import MS
@@ -39,7 +40,7 @@ class QueuedFetcher(Fetcher):
     def __init__(self, full: int, rests: Rests, *, takes_hints: bool, frees_at_limit: bool) -> None:
         """Create the data plane of a new consumer; *full*: records of a partition that fill its queue."""
         super().__init__(
-            full, takes_hints=takes_hints, frees_at_limit=frees_at_limit, errors_in_order=False
+            takes_hints=takes_hints, frees_at_limit=frees_at_limit, errors_in_order=False
         )
         self._full = full
         self._for = rests
@@ -71,23 +72,22 @@ class QueuedFetcher(Fetcher):
             if self._for.error_ms and self.positions.holds(tp, READING):
                 self._until_us[tp] = now + self._for.error_ms * MS
         self._failed.clear()
-        if not self._for.queue_ms or sum(each.count for each in self._buffer) < self._full:
-            return
-        for tp, (_, records) in self._queued_ends().items():
-            if records >= self._full and tp not in self.paused:
-                self._until_us.setdefault(tp, now + self._for.queue_ms * MS)
+        if self._for.queue_ms:
+            for tp in self._full_queues(self._queued_ends()):
+                if tp not in self.paused:
+                    self._until_us.setdefault(tp, now + self._for.queue_ms * MS)
+
+    def _full_queues(self, queued: Queued) -> list[TopicPartition]:
+        return [tp for tp, (_, records) in queued.items() if records >= self._full]
 
     def _asked_of_each(self, now: int) -> AskedOf:
-        asked_of = super()._asked_of_each(now)
-        if not self._until_us:
-            return asked_of
-        return lambda leader, readings: asked_of(leader, without(readings, self._until_us))
+        del now  # rests that are over have ended
+        queued = self._queued_ends()
+        left_out = {*self._full_queues(queued), *self._until_us}
+        return lambda _, readings: self._partitions_to_fetch(without(readings, left_out), queued)
 
-    def next_ready_us(self, now: int) -> int | None:
-        """Return when (us), after *now*, the next back-off or rest ends, if there is one."""
-        backoff_us = super().next_ready_us(now)
-        due = [end for end in self._until_us.values() if end > now]
-        return min(due if backoff_us is None else [*due, backoff_us], default=None)
+    def _rest_ends(self) -> list[int]:
+        return [*super()._rest_ends(), *self._until_us.values()]
 
     def relative(self, now: int) -> tuple[object, ...]:
         """Return the same as of any client, and how long partitions still rest."""

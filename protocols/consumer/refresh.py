@@ -1,10 +1,11 @@
 """Metadata requests of a calm client whose responses bring nothing new.
 
 A host that skips whole periods skips such requests as well: they change only their own times and
-numbers, and in a client that works in the background, when its poll last ran. Two things may differ. With the classic protocol, a turn of the poll loop that applies metadata
-reads all responses that have arrived, a turn of a calm client may leave some unread
-(``PollClock.partial``). With the consumer protocol, a response wakes the background thread, which takes
-the events that are queued then (``QueueTimes``).
+numbers, and in a client that works in the background, when its poll last ran. Two things may differ.
+With the classic protocol, a turn of the poll loop that applies metadata reads all responses that have
+arrived, a turn of a calm client may leave some unread (``PollClock.partial``). With the consumer
+protocol, a response wakes the background thread, which takes the events that are queued then
+(``QueueTimes``).
 """
 
 from __future__ import annotations

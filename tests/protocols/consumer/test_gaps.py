@@ -10,6 +10,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.fetch_buffer import Handed, in_record_order
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.application import Taking
+from protocols.consumer.queued_fetches import QueuedFetcher, Rests
 from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
 from protocols.messages.records import Gaps
 
@@ -61,8 +62,10 @@ def test_a_log_ends_behind_the_gap_after_its_last_record(rule, count):
 
 
 def fetched(position: int, end: int, rule: Gaps, queue: int | None = None) -> Fetcher:
-    """Return a consumer that has fetched a range with gaps."""
-    found = Fetcher(queue)
+    """Return a consumer that has fetched a range with gaps; *queue*: so many records fill its queue."""
+    found = Fetcher()
+    if queue is not None:
+        found = QueuedFetcher(queue, Rests(0, 0), takes_hints=True, frees_at_limit=False)
     found.positions.update_leaders({TP: LeaderAndEpoch(1, 0)})
     found.assign([TP])
     found.positions.seek(TP, position)
