@@ -22,16 +22,15 @@ def commit_kinds(group: Group, member: Member) -> frozenset[Commits]:
     policy = commit_policy(group, member)
     if _is_off(group, member):
         return frozenset({Commits.NONE, *([Commits.STORED_ONLY] if policy.call == "store" else [])})
-    automatic = _automatic(group)
-    if loses_its_commit(group, member):
-        automatic.append(Commits.NONE_AT_REVOCATION)
-    return frozenset(_kinds(policy, automatic))
+    lost = [Commits.NONE_AT_REVOCATION] if _loses_its_commit(group, member) else []
+    return frozenset([*_kinds(policy, _automatic(group)), *lost])
 
 
-def loses_its_commit(group: Group, member: Member) -> bool:
-    """Return whether a callback takes the place of the commit at a revocation, and commits nothing."""
-    replaced = client_settings(group, member).on_partitions_revoked
-    return replaced and not commit_policy(group, member).on_revoke
+def _loses_its_commit(group: Group, member: Member) -> bool:
+    """Return whether a callback takes the place of the automatic commit at a revocation, and commits nothing."""
+    policy = commit_policy(group, member)
+    is_automatic = policy.call in ("auto", "store") and not policy.on_revoke
+    return is_automatic and client_settings(group, member).on_partitions_revoked
 
 
 def _is_off(group: Group, member: Member) -> bool:
@@ -65,7 +64,7 @@ def describe_commits(group: Group, member: Member) -> str:
         return "no commits (enable.auto.commit=false, and no commit)"
     into = {"zookeeper": " to ZooKeeper", "database": " in the transaction of its results"}
     words = _words(policy, settings.auto_commit_interval_ms, group) + into.get(group.offsets, "")
-    return f"{words}, none at revocations" if loses_its_commit(group, member) else words
+    return f"{words}, none at revocations" if _loses_its_commit(group, member) else words
 
 
 def _words(policy: CommitPolicy, interval_ms: int, group: Group) -> str:

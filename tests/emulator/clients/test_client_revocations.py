@@ -7,7 +7,9 @@ import itertools
 import pytest
 
 import emulator
+from emulator.commit_facts import commit_kinds, describe_commits
 from emulator.events import CommitSent, Event, ListenerCalled
+from emulator.report.subject import Commits
 from emulator.scenario.load import loads
 
 REVOKING = """
@@ -98,3 +100,23 @@ def test_a_callback_of_the_application_replaces_the_commit_of_franz_go(balancer)
 
     assert max(without, commits) <= 20
     assert silent > 60
+
+
+@pytest.mark.parametrize(
+    ("commit", "is_lost"),
+    [
+        ('{ call = "auto" }', True),
+        ('{ call = "store" }', True),
+        ('{ call = "auto", on_revoke = true }', False),
+        ('{ call = "sync" }', False),
+    ],
+)
+def test_reports_name_a_callback_where_it_costs_an_automatic_commit(commit, is_lost):
+    """Without automatic commits there was none to replace."""
+    plain = CALLBACK.format(balancer="RangeBalancer", callback="true", commits="false")
+    text = plain.replace('{ call = "auto", on_revoke = false }', commit)
+    (group,) = loads(text, "a test").group
+    said = describe_commits(group, group.members[0])
+
+    assert is_lost is said.endswith(", none at revocations")
+    assert is_lost is (Commits.NONE_AT_REVOCATION in commit_kinds(group, group.members[0]))
