@@ -127,8 +127,7 @@ def let_session_go_on(
     if consumer.profile.session_rests_in_join:
         return step
     end_us = now + consumer.settings.session_timeout_ms * MS if beat is None else beat.session_us
-    after = replace(step.state, future=Joining(session_us=end_us))
-    return Step(after, (*step.effects, SetTimer(JOIN_SESSION, end_us)))
+    return step.also(SetTimer(JOIN_SESSION, end_us))
 
 
 def on_session_end(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
@@ -136,11 +135,9 @@ def on_session_end(state: ClientState, consumer: Consumer, now: int) -> Step[Cli
 
     The coordinator has the JoinGroup before it, too: of a static member it fences the old id.
     """
-    del consumer
-    future = state.future
-    if state.membership is not Membership.PREPARING_REBALANCE or not isinstance(future, Joining):
-        return Step(state)
-    if future.session_us is None or now < future.session_us:
+    del consumer, now
+    waits = isinstance(state.future, Joining)
+    if state.membership is not Membership.PREPARING_REBALANCE or not waits:
         return Step(state)
     step = reset(state, "session timed out in join-state wait-join", keep_member_id=False)
     return Step(replace(step.state, future=None), step.effects)

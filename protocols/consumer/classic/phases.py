@@ -32,7 +32,7 @@ class PrepareCommitting:
     gone: frozenset[TopicPartition] = frozenset()  # of the listener call before the commit
     retry_us: int | None = None
     """When to send it again: at the latest for a client whose poll waits once in between (Java),
-    not before for librdkafka; None: it has not waited since it failed."""
+    not before for one that works in the background; None: it has not waited since it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,6 @@ Prepare = PrepareNeeded | PrepareCommitting | PrepareCommitted | PrepareDone
 class Joining:
     """JoinGroup or SyncGroup in flight (``joinFuture``)."""
 
-    session_us: int | None = None  # when a session ends that runs on while JoinGroup waits
     offers: int | None = None
     """The number of assignors in the JoinGroup, if another one with one more follows it; None: all."""
 

@@ -50,16 +50,6 @@ def needed(state: ClientState) -> bool:
     return state.rejoin is not None or state.future is not None
 
 
-def pauses(state: ClientState, consumer: Consumer) -> bool:
-    """Return whether the next step of a join has to wait for another turn of the poll loop."""
-    if isinstance(state.future, JoinFailed):
-        return state.future.reaction is Reaction.LATER
-    prepare = state.prepare
-    if consumer.profile.in_background or not isinstance(prepare, PrepareCommitting):
-        return False
-    return prepare.commit is None and prepare.retry_us is None
-
-
 def advance(
     state: ClientState, consumer: Consumer, now: int, poll_until_us: int
 ) -> Step[ClientState]:
@@ -143,21 +133,24 @@ def _prepare(
                 return Step(state)
             if prepare.retry_us is None:
                 return _pause(state, consumer, prepare, now)
+            if now < prepare.retry_us and consumer.profile.in_background:
+                return Step(state, (SetTimer(RETRY, prepare.retry_us),))
             return _commit_first(state, consumer, deadline, now, poll_until_us)
 
 
 def _pause(
     state: ClientState, consumer: Consumer, failed: PrepareCommitting, now: int
 ) -> Step[ClientState]:
-    """Let poll wait once before the commit of onJoinPrepare is sent again.
+    """Wait before the commit of onJoinPrepare is sent again: as long as poll waits, or for the back-off.
 
     ``ConsumerCoordinator.onJoinPrepare`` returns when its commit has failed, and sends no other: the
-    next turn of the poll loop does.
+    next turn of the poll loop does. aiokafka sleeps for ``retry_backoff_ms`` (``commit_offsets``).
     """
     due_us = _next_join_us(state, consumer, now)
-    waiting = replace(failed, retry_us=now if due_us is None else due_us)
-    timers = () if due_us is None else (SetTimer(RETRY, due_us),)
-    return Step(replace(state, prepare=waiting), timers)
+    assert due_us is not None, "a poll waits no longer than the interval of automatic commits"
+    return Step(
+        replace(state, prepare=replace(failed, retry_us=due_us)), (SetTimer(RETRY, due_us),)
+    )
 
 
 def _commit_first(
@@ -259,7 +252,7 @@ def _on_join_complete(
     state: ClientState, consumer: Consumer, synced: Synced, now: int, poll_until_us: int
 ) -> Step[ClientState]:
     """Apply a completed join (``onJoinComplete``), unless the generation was reset since."""
-    if state.generation.id != synced.generation or state.membership is not Membership.STABLE:
+    if state.membership is not Membership.STABLE:  # a reset ends it with the generation
         now_is = f"{state.generation.id}/{state.membership.name}"
         reason = (
             "rebalance failed since the generation/state was modified by heartbeat thread to "

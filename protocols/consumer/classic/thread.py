@@ -117,7 +117,7 @@ def beat(
 
 
 def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -> Step[ClientState]:
-    """Advance the join; each network step handles the responses once and never waits.
+    """Handle the responses that have arrived, then take the next step of the join; never wait.
 
     A pattern subscriber first requests fresh metadata, as often as the back-off allows, and waits
     for it, so that most members see a new topic in one rebalance (``ConsumerCoordinator.poll``).
@@ -129,14 +129,7 @@ def join(state: ClientState, consumer: Consumer, now: int, poll_until_us: int) -
         if step.state.metadata.in_flight is not None:
             return step
     step = step.then(lambda s: pump(membership.note_new_metadata(s, consumer), consumer, now))
-    while True:
-        before = step.state
-        step = step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
-        if interrupted(step) or rejoin.pauses(before, consumer):  # a join ends in a listener call
-            return step
-        step = step.then(lambda s: pump(s, consumer, now))
-        if step.state is before:
-            return step
+    return step.then(lambda s: rejoin.advance(s, consumer, now, poll_until_us))
 
 
 # -- listener calls -------------------------------------------------------------------------------

@@ -51,6 +51,18 @@ def test_aiokafka_does_not_join_again_for_an_application_that_has_stopped_to_pol
     assert driver.pending(JoinGroupRequest)
 
 
+@pytest.mark.parametrize("name", ["aiokafka", "librdkafka"])
+def test_the_first_join_needs_no_application_that_polls(name: str):
+    """Only a member that has joined before is held back (``prev_assignment``)."""
+    driver = background(name, max_poll_interval_ms=20_000)
+    driver.coordinator = None
+    driver.poll()
+    driver.advance(30_000)
+    driver.coordinator = 1
+
+    assert driver.advance_until(JoinGroupRequest) <= 1_000
+
+
 @pytest.mark.parametrize("error", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION])
 def test_a_removed_member_of_franz_go_loses_its_partitions_rests_and_joins_with_its_old_id(error):
     """``manageFailWait``, then ``joinAndSync``; after UNKNOWN_MEMBER_ID it joins at once without one."""

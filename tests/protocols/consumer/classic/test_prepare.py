@@ -11,11 +11,17 @@ from protocols.consumer.classic.rejoin import _prepare
 from protocols.consumer.clients import profile_of
 from protocols.consumer.committing import RETRIED
 from protocols.facts import CommitRefused, CommitSent
-from protocols.messages import FetchRequest, JoinGroupRequest, OffsetCommitRequest
+from protocols.messages import (
+    FetchRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+)
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 from .driver import ClientDriver, offsets, parts
+from .test_background import background
 
 E = ErrorCode
 COOPERATIVE = ("cooperative-sticky",)
@@ -102,6 +108,32 @@ def test_poll_waits_once_before_a_failed_commit_is_sent_again(assignors):
     driver.advance(1)
     driver.poll(100)
     assert 1 == len(driver.pending(OffsetCommitRequest))
+
+
+def test_a_poll_without_a_request_in_flight_repeats_its_commit_after_the_back_off():
+    """Nothing else ends its wait (``ConsumerNetworkClient.poll``)."""
+    driver = preparing(heartbeat_interval_ms=10_000, auto_commit_interval_ms=60_000)
+    driver.records({0: 0})
+    driver.poll(60_000)
+    driver.committed(E.UNKNOWN_TOPIC_OR_PARTITION)
+
+    assert 100 == driver.advance_until(OffsetCommitRequest)
+
+
+def test_aiokafka_sleeps_before_it_repeats_the_commit_of_a_rebalance():
+    """``GroupCoordinator.commit_offsets`` waits for ``retry_backoff_ms``, whatever happens meanwhile."""
+    driver = background("aiokafka")
+    driver.stable({0: 0})
+    driver.hand({0: 6})
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    for _ in range(3):
+        driver.committed(E.UNKNOWN_TOPIC_OR_PARTITION)
+        driver.poll()
+        assert 100 == driver.advance_until(OffsetCommitRequest)
+    driver.committed()
+
+    assert driver.pending(JoinGroupRequest)
 
 
 def test_an_eager_member_stops_handing_out_records_when_the_commit_leaves():
