@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from itertools import islice
 from pathlib import Path
 
 import hypothesis
@@ -29,11 +30,13 @@ os.environ["COLUMNS"] = str(WIDTH)
 os.environ.pop("FORCE_COLOR", None)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave cases of a test to the long tests, or to the soaks, as its marks say."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Leave cases to the long tests or the soaks, as their marks say; begin with the longest tests."""
     leave_all_but_each_nth(items, "plain_of", to="long")
     leave_all_but_each_nth([each for each in items if is_long(each)], "one_of", to="soak")
+    yield
+    items[:] = longest_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 def is_long(item: pytest.Item) -> bool:
@@ -51,6 +54,24 @@ def leave_all_but_each_nth(items: list[pytest.Item], name: str, to: str) -> None
             if cases[test] % mark.args[0]:
                 item.add_marker(to)
             cases[test] += 1
+
+
+def longest_first(items: list[pytest.Item], workers: int) -> Iterator[pytest.Item]:
+    """Yield an equal number of tests for each worker, first those that take a minute.
+
+    At first each worker of xdist gets as many tests in a row. A long one that began last would keep one
+    worker busy when the others have ended.
+    """
+    modules: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("minutes"):
+            modules.setdefault(item.path, []).append(item)
+    others = (item for item in items if not item.get_closest_marker("minutes"))
+    for worker in range(workers):
+        longest = [item for module in list(modules.values())[worker::workers] for item in module]
+        yield from longest
+        yield from islice(others, max(0, len(items) // workers - len(longest)))
+    yield from others
 
 
 def pytest_collection_finish() -> None:

@@ -40,6 +40,7 @@ def undisturbed(tmp_path_factory):
     return run
 
 
+@pytest.mark.minutes
 @pytest.mark.parametrize(("name", "how"), disturbed())
 def test_the_same_command_writes_the_same_bytes_after_a_disturbance(
     undisturbed, tmp_path, name, how

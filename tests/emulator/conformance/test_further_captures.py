@@ -40,6 +40,7 @@ NUMBERS = [1, *(pytest.param(number, marks=pytest.mark.soak) for number in (2, 3
 """The long tests play the first run of each experiment, the soaks all of them."""
 
 
+@pytest.mark.minutes
 @pytest.mark.long
 @pytest.mark.parametrize("number", NUMBERS)
 def test_one_prediction_meets_the_other_runs(number):

@@ -167,6 +167,7 @@ def deadly_tasks(tmp_path, monkeypatch):
     return tasks_of(plan_of(study_of(("seeds = 6", f'seeds = 6\nset = "{spec}"'))))
 
 
+@pytest.mark.minutes
 @pytest.mark.long
 def test_a_run_that_kills_its_worker_stops_no_other_run(session, tmp_path, monkeypatch):
     """Its job is divided until it is known; after three deaths it is a row with an error."""

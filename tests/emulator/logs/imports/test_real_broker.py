@@ -34,6 +34,7 @@ from ..offsets_log.segments import dumped_record
 from . import real_broker
 
 pytestmark = [
+    pytest.mark.minutes,
     pytest.mark.long,
     pytest.mark.filterwarnings("ignore:.* is deprecated:DeprecationWarning"),
 ]
