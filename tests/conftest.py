@@ -16,6 +16,16 @@ from emulator.report.wording import WIDTH
 
 ALLOCATIONS_BETWEEN_COLLECTIONS = 500_000
 
+ROOMS_OF_RUNS = {
+    Path(__file__).parent / "emulator" / room
+    for room in (
+        *("clients", "conformance", "failure_matrix", "ledger"),
+        *("modes", "scenarios", "verdicts", "world"),
+    )
+}
+"""Their tests play runs, a few tenths of a second each: unless a test says otherwise, every third case is
+for ``make test``, another third for ``make test-long``, the rest for the soaks."""
+
 # The time of a test depends on the load of the machine; its examples are always the same.
 # Use --hypothesis-profile=exploring to search for new ones, four times as many.
 hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=25)
@@ -33,10 +43,20 @@ os.environ.pop("FORCE_COLOR", None)
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Leave cases to the long tests or the soaks, as their marks say; begin with the longest tests."""
+    mark_rooms_of_runs(items)
     leave_all_but_each_nth(items, "plain_of", to="long")
     leave_all_but_each_nth([each for each in items if is_long(each)], "one_of", to="soak")
     yield
     items[:] = longest_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def mark_rooms_of_runs(items: list[pytest.Item]) -> None:
+    """Give tests that play runs the marks of their room, unless they have marks of their own."""
+    for item in items:
+        marked = {mark.name for mark in item.iter_markers()}
+        if not marked & {"long", "plain_of"} and ROOMS_OF_RUNS & set(item.path.parents):
+            item.add_marker(pytest.mark.plain_of(3))
+            item.add_marker(pytest.mark.one_of(2))
 
 
 def is_long(item: pytest.Item) -> bool:
