@@ -241,3 +241,5 @@ class CommitsCounted:
     consumer: str
     group: str
     commits: int
+    ahead: int = 0
+    """How many of them were ahead of processing."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assignors.types import TopicPartition
@@ -160,6 +161,7 @@ class LawChecker:
             ev.ProcessedOutOfOrder: self._on_processed_out_of_order,
             ev.NotProcessed: self._on_not_processed,
             ev.CommitSent: self._on_sent,
+            ev.CommitsCounted: self._on_counted,
         }
 
     def _find(
@@ -387,3 +389,11 @@ class LawChecker:
                 text = f"{what.consumer} commits {offset} of {partition} with {done} processed"
                 self._find(event, Law.COMMIT_AHEAD, Severity.WARNING, what.consumer, text)
                 return
+
+    def _on_counted(self, _: ev.Event, what: ev.CommitsCounted) -> None:
+        """Count commits ahead of processing: the first one of the consumer had an event of its own."""
+        if what.ahead:
+            key = Law.COMMIT_AHEAD, what.consumer
+            self._findings[key] = replace(
+                self._findings[key], times=self._findings[key].times + what.ahead
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from assignors.types import TopicPartition
@@ -45,11 +45,15 @@ def sums_of(
     later_us = first.later_us + (times - 1) * adds.later_us
     found = _by_kind(events)
     counts = _commits_in(events, times - 1)
+    ahead = _commits_in(events, times - 1, _is_ahead)
     last = {what.consumer: (at_us, what) for at_us, what in _of(found, CommitSent)}
     return [
         *(_progress(work, first, adds, times) for work in _work_of(found)),
         *(
-            (at_us + later_us - adds.later_us, _commits(what, counts[what.consumer]))
+            (
+                at_us + later_us - adds.later_us,
+                _commits(what, counts[what.consumer], ahead[what.consumer]),
+            )
             for at_us, what in last.values()
             if counts[what.consumer]
         ),
@@ -60,14 +64,12 @@ def sums_of(
 def can_sum(events: Sequence[Event], adds: Shift, leader_epochs: Mapping[int, int]) -> bool:
     """Return whether sums may stand for the data events of a period.
 
-    Not for commits that take longer than a period, are ahead of processing or lower an offset, nor
-    for appends of a leader that has been replaced. *leader_epochs*: by offsets partition.
+    Not for commits that take longer than a period or lower an offset, nor for appends of a leader
+    that has been replaced. *leader_epochs*: by offsets partition.
     """
     found = _by_kind(events)
-    sent = [what for _, what in _of(found, CommitSent)]
     return (
         _are_short(found)
-        and not any(map(_is_ahead, sent))
         and all(
             what.leader_epoch == leader_epochs.get(what.log_partition)
             for _, what in _of(found, Appended)
@@ -93,12 +95,18 @@ def open_commits(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     return begun, ended
 
 
-def _commits_in(events: Sequence[Event], times: int) -> Counter[str]:
+def _commits_in(
+    events: Sequence[Event], times: int, counts_one: Callable[[CommitSent], bool] = bool
+) -> Counter[str]:
     """Return how many commits of each consumer so many periods have, without those open at the end."""
-    counts = Counter(what.consumer for _, what in _of(_by_kind(events), CommitSent))
-    ended = _by_kind(open_commits(events)[1])
-    open_at_end = Counter(what.consumer for _, what in _of(ended, CommitSent))
+    counts = _sent_by(events, counts_one)
+    open_at_end = _sent_by(open_commits(events)[1], counts_one)
     return Counter({name: times * n - open_at_end[name] for name, n in counts.items()})
+
+
+def _sent_by(events: Sequence[Event], counts_one: Callable[[CommitSent], bool]) -> Counter[str]:
+    sent = [what for _, what in _of(_by_kind(events), CommitSent)]
+    return Counter(what.consumer for what in sent if counts_one(what))
 
 
 def _by_kind(events: Iterable[Event]) -> ByKind:
@@ -180,8 +188,8 @@ def _progress(work: Work, first: Shift, adds: Shift, times: int) -> tuple[int, P
     return ends[-1][1] + (times - 1) * adds.later_us, progress
 
 
-def _commits(what: CommitSent, commits: int) -> CommitsCounted:
-    return CommitsCounted(consumer=what.consumer, group=what.group, commits=commits)
+def _commits(what: CommitSent, commits: int, ahead: int) -> CommitsCounted:
+    return CommitsCounted(consumer=what.consumer, group=what.group, commits=commits, ahead=ahead)
 
 
 def _appends(what: Appended, adds: Shift, times: int) -> AppendsCounted:

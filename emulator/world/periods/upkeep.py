@@ -121,16 +121,16 @@ class Habit:
         following = count + count % 2 + 2
         if following >= len(self.waits):
             return True
-        return bisect_right(self.partial, self.waits[following]) > bisect_left(
-            self.partial, begin_us
-        )
+        end_us = self.waits[following]
+        return bisect_right(self.partial, end_us) > bisect_left(self.partial, begin_us)
 
     def meets(self, sent_us: int, handled_us: int) -> bool:
-        """Return whether a commit is sent in the instant of a request, or when its response is handled.
+        """Return whether the order of commits depends on a request sent, or a response handled, then.
 
-        A poll that handles a response sends a commit that is due before other members do.
+        A poll that handles one sends a commit before other members do; no commitSync() ever does.
         """
-        return not self.sent.isdisjoint({sent_us % self.period_us, handled_us % self.period_us})
+        at_us = {sent_us % self.period_us, handled_us % self.period_us}
+        return not self.waits_in_commits and not self.sent.isdisjoint(at_us)
 
 
 def habits_of(

@@ -241,6 +241,16 @@ def test_committing_ahead_is_a_warning_counted_once_a_member():
     assert "a commits 80 of orders-0 with 50 processed" == found[0].message
 
 
+def test_commits_ahead_in_a_sum_are_counted_with_the_first_one():
+    """A sum says how many of its commits were ahead of processing."""
+    history = quiet()
+    history.commit("a", 80, processed=50)
+    history.say(ev.CommitsCounted(consumer="a", group=GROUP, commits=5, ahead=3))
+    (found,) = findings(history)
+
+    assert (Law.COMMIT_AHEAD, 4) == (found.law, found.times)
+
+
 def test_an_undisturbed_run_must_have_an_empty_ledger():
     """Repeats without fault, act or mistaken policy are an error of ours."""
     history = quiet()

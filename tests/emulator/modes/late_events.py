@@ -158,7 +158,10 @@ def _commits(waiting: list[ev.Event]) -> tuple[list[ev.Event], int]:
     gone = [e for e in waiting if isinstance(e.what, ev.CommitSent) and e.what.commit in left_out]
     if gone:
         sent = gone[-1].what
-        what = ev.CommitsCounted(consumer=sent.consumer, group=sent.group, commits=len(gone))
+        ahead = sum(is_ahead(event.what) for event in gone)
+        what = ev.CommitsCounted(
+            consumer=sent.consumer, group=sent.group, commits=len(gone), ahead=ahead
+        )
         kept.append(gone[-1]._replace(what=what))
     return kept, len(gone)
 
@@ -242,15 +245,19 @@ def _counted_appends(series: list[ev.Event]) -> ev.Event:
 def ordinary_commits(events: tuple[ev.Event, ...], *, counted: bool) -> set[str]:
     """Return the commits that were accepted and answered, without a control event in between.
 
-    *counted*: without those that are ahead of processing, or lower a committed offset.
+    *counted*: without the first one of each consumer that is ahead of processing, and those that
+    lower a committed offset.
     """
+    ahead = set[str]()
     open_commits: dict[str, ev.CommitSent] = {}
     accepted, ordinary = set[str](), set[str]()
     committed: dict[tuple, int] = {}
     for event in events:
         what = event.what
         match what:
-            case ev.CommitSent() if what.kind != "admin" and not (counted and is_ahead(what)):
+            case ev.CommitSent() if counted and is_ahead(what) and what.consumer not in ahead:
+                ahead.add(what.consumer)
+            case ev.CommitSent() if what.kind != "admin":
                 open_commits[what.commit] = what
             case ev.CommitAccepted():
                 lower = [o for tp, o in what.offsets if o < committed.get((what.group, tp), o)]

@@ -36,6 +36,14 @@ def steady(**changes: object) -> dict:
     return whole
 
 
+def busy(**changes: object) -> dict:
+    """Return three members at work for most of the time, so that calls to commitSync() read metadata."""
+    changes = {"metadata.max.age.ms": 2_000, "network": {"latency": "2ms"}, **changes}
+    return steady(
+        members=3, partitions=6, rate="5/s", work="40ms", commit="sync", run_for="16s", **changes
+    )
+
+
 BROKERS = (
     "group.min.session.timeout.ms",
     "log.cleaner.backoff.ms",

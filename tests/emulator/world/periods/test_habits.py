@@ -7,10 +7,10 @@ from unittest.mock import patch
 import pytest
 
 from emulator.world.consumer.polling import calm, laps, poll_loop
-from emulator.world.periods import marks
+from emulator.world.periods import marks, upkeep
 
-from ...modes.both_ways import play_whole, scenario_from
-from .steady_runs import steady
+from ...modes.both_ways import hold_both_ways, play_whole, scenario_from
+from .steady_runs import busy, steady
 
 
 def habits(document: dict, seed: int) -> list[tuple[int, str, list[int]]]:
@@ -58,3 +58,11 @@ def test_waits_are_known_when_a_member_skips_its_own_periods(beat_ms):
 
     assert whole
     assert habits(document, 0) == whole
+
+
+def test_metadata_requests_in_the_instants_of_synchronous_commits_are_not_played():
+    """Each but the first is sent when a commit is: a call of commitSync() read the response before it."""
+    with patch.object(upkeep, "_refresh", wraps=upkeep._refresh) as refresh:
+        hold_both_ways(busy())
+
+    assert 15 < sum(call.args[2] for call in refresh.call_args_list)

@@ -35,11 +35,11 @@ SUMMED = {
     "commits behind processing": world(commit={"call": "sync", "off_by_one": True}),
     "a cut": world(fault=[{"cut": ["g-0", "brokers"], "at": "17s", "for": "4s"}]),
     "a coordinator that dies": world(fault=[{"crash_broker": "coordinator of g", "at": "17s"}]),
+    "commits ahead of processing": world(commit={"call": "sync", "when": "before"}),
     "members that close": world(fault=[{"close": name, "at": "17s"} for name in ("g-0", "g-1")]),
 }
 
 SINGLY = {
-    "commits ahead of processing": world(commit={"call": "sync", "when": "before"}),
     "too few periods": world(at=None, run_for="3s"),
 }
 
@@ -70,6 +70,7 @@ ALSO_BRIEFLY = (
     "commits in flight",
     "responses that wait for the next poll",
     "a coordinator that dies",
+    "commits ahead of processing",
 )
 
 
