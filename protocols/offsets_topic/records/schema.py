@@ -22,6 +22,7 @@ import functools
 import itertools
 import types
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple, Protocol, Union, get_args, get_origin
 
 from assignors.values import dataclass
@@ -170,7 +171,7 @@ class Struct:
     def tagged(self, version: int) -> "tuple[Field, ...]":
         """Return the tagged fields of a version, by tag."""
         found = [field for field in self.of_version(version) if field.tag is not None]
-        return tuple(sorted(found, key=lambda field: field.tag or 0))
+        return tuple(sorted(found, key=attrgetter("tag")))
 
     def ends_with_ids(self, version: int) -> bool:
         """Return whether all tagged fields of a whole value are ids: few, so they can be cached."""

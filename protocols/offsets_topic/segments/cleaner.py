@@ -108,7 +108,7 @@ def clean_batch(batch: Batch, compaction: Compaction, passed: TransactionsPassed
     if can_go and header.is_control:
         gone = horizon_ms is not None and horizon_ms <= compaction.now_ms
     survivors = None if header.is_control else compaction.mapped.survivors_of(header)
-    all_survive = not gone and survivors == header.record_count > 0
+    all_survive = survivors == header.record_count > 0
     if all_survive and not compaction.mapped.has_tombstones_of(header):
         return batch.data
     kept = [] if gone or survivors == 0 else _kept_records(batch, compaction)

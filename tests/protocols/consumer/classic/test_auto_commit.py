@@ -9,7 +9,11 @@ from assignors.types import TopicPartition
 from protocols.consumer.classic.async_commits import is_asynchronous
 from protocols.consumer.classic.state import Api, CommitKind, Generation, InFlight
 from protocols.facts import CommitAnswered, CommitSent
-from protocols.messages import OffsetCommitRequest
+from protocols.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    OffsetCommitRequest,
+)
 from protocols.messages.errors import ErrorCode
 
 from .driver import ClientDriver, offsets
@@ -28,6 +32,23 @@ def test_the_first_is_due_an_interval_after_the_assignment():
         driver.poll()
 
     assert [began + 5_000] == driver.times_ms(OffsetCommitRequest)[:1]
+
+
+def test_a_commit_that_falls_due_during_a_lookup_follows_as_soon_as_the_coordinator_is_known():
+    """Polls that look it up do not begin the interval anew (``ConsumerCoordinator.poll``)."""
+    driver = ClientDriver()
+    driver.stable()
+    driver.hand({0: 6})
+    driver.deaf = {FindCoordinatorRequest}
+    driver.disconnect()
+    for _ in range(6):
+        driver.advance(1_000)
+        driver.poll()
+    driver.poll(100)
+    assert not driver.pending(OffsetCommitRequest)
+    driver.answer(FindCoordinatorRequest, FindCoordinatorResponse(node_id=1))
+
+    assert 6 in [entry.offset for entry in driver.one(OffsetCommitRequest).offsets]
 
 
 def test_it_covers_what_earlier_polls_returned_not_this_one():

@@ -301,3 +301,19 @@ def test_a_fetch_from_a_broker_that_is_not_in_the_metadata_is_not_waited_for():
     left(driver)
     assert closed(driver)
     assert {MOVED_TO} == {sent.node for sent in driver.history if sent.message == CLOSES_SESSION}
+
+
+def test_records_that_arrive_during_the_last_call_do_not_end_the_wait_for_the_fetch_session():
+    """The answer to the fetch is taken at once; the end of the session is still to be answered."""
+    driver = manual_member(group_instance_id="i-1")
+    driver.deaf = {FetchRequest}
+    driver.poll()
+    driver.hold_calls = True
+    driver.close()
+    driver.records({0: 3})
+    driver.end_call()
+    assert CLOSES_SESSION == driver.one(FetchRequest)
+    assert not closed(driver)
+
+    driver.answer(FetchRequest, FetchResponse(BROKER, ()))
+    assert closed(driver)

@@ -9,6 +9,7 @@ from protocols.facts import CommitAnswered, CommitRefused
 from protocols.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    HeartbeatRequest,
     JoinGroupRequest,
     OffsetCommitRequest,
 )
@@ -32,6 +33,21 @@ def test_it_is_sent_at_once_and_does_not_wait():
 
     assert driver.commit_async({0: 5}) is None
     assert offsets({0: 5}) == driver.one(OffsetCommitRequest).offsets
+
+
+def test_a_commit_times_out_though_the_request_before_it_was_answered_in_time():
+    """Each has ``request.timeout.ms`` of its own."""
+    driver = manual_member(request_timeout_ms=10_000)
+    driver.commit_async({0: 5})
+    driver.advance(1_500)
+    driver.commit_async({0: 6})
+    driver.committed()
+    while driver.now_ms < 11_500:
+        driver.advance(500)
+        if driver.pending(HeartbeatRequest):
+            driver.beaten()
+
+    assert [(E.NONE, 5), (E.NETWORK_EXCEPTION, 6)] == ends(driver)
 
 
 def test_without_arguments_it_commits_all_that_poll_returned():

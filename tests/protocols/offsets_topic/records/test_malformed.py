@@ -5,19 +5,35 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from protocols.offsets_topic.records import (
     RECORD_TYPES,
     MalformedRecordError,
     Record,
+    UnknownKey,
     UnwritableRecordError,
     decode,
     encode,
 )
 from protocols.offsets_topic.records.schema import INT32
-from protocols.offsets_topic.records.wire import fixed_reader, read_varint, varint
+from protocols.offsets_topic.records.tagged import presence_reader
+from protocols.offsets_topic.records.wire import (
+    COMPACT,
+    PLAIN,
+    Family,
+    Reader,
+    Writer,
+    array_reader,
+    array_writer,
+    fixed_reader,
+    fixed_writer,
+    numbers_reader,
+    numbers_writer,
+    read_varint,
+    varint,
+)
 
 from .strategies import known_records, refusal, spoilt
 
@@ -234,6 +250,8 @@ def test_a_string_is_not_longer_than_kafka_lets_it_be():
 
 
 @given(st.integers(0, 2**31 - 1), st.binary(max_size=2))
+@example(0x80, b"")
+@example(2**31 - 1, b"")
 def test_a_varint_is_read_as_it_is_written(number, before):
     """At any place; it takes exactly its own bytes."""
     written = varint(number)
@@ -248,6 +266,55 @@ def test_a_varint_ends():
     for data, problem in ((b"\x80" * 5, "more than 5"), (b"\x80" * 4, "end inside"), (b"", "end")):
         with pytest.raises(MalformedRecordError, match=problem):
             read_varint(data, 0, "count")
+
+
+def test_a_key_may_be_its_type_alone():
+    """That of a newer Kafka, of which nothing more is known."""
+    assert UnknownKey(1_000, b"") == decode((1_000).to_bytes(2), None).key
+
+
+def arrays(family: Family, *, nullable: bool) -> list[tuple[Reader, Writer]]:
+    """Return how an array of numbers is read and written: one by one, and all at once."""
+    number, written = fixed_reader(INT32, ""), fixed_writer(INT32, "")
+    return [
+        (
+            array_reader(number, "ids", family, nullable=nullable),
+            array_writer(written, "ids", family, nullable=nullable),
+        ),
+        (
+            numbers_reader(INT32, "ids", family, nullable=nullable),
+            numbers_writer(INT32, "ids", family, nullable=nullable),
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("family", "null"), [(PLAIN, b"\xff" * 4), (COMPACT, b"\x00")])
+def test_an_array_is_null_only_where_it_may_be(family: Family, null: bytes):
+    """Where it may not, neither its bytes nor its value are taken."""
+    for read, write in arrays(family, nullable=True):
+        assert (null, (None, len(null))) == (write(None), read(null, 0))
+    for read, write in arrays(family, nullable=False):
+        with pytest.raises(MalformedRecordError, match="ids: null"):
+            read(null, 0)
+        with pytest.raises(UnwritableRecordError, match="ids: null"):
+            write(None)
+
+
+@pytest.mark.parametrize("family", [PLAIN, COMPACT])
+@pytest.mark.parametrize("count", [0, 126, 127, 128])
+def test_an_array_is_read_as_it_is_written(family: Family, count: int):
+    """An empty one is not null; a compact count takes its second byte from 127 on."""
+    numbers = tuple(range(count))
+    for read, write in arrays(family, nullable=True):
+        assert (numbers, len(write(numbers))) == read(write(numbers), 0)
+
+
+@pytest.mark.parametrize("before", [0x80, 0xFF])
+def test_any_negative_byte_says_that_a_struct_is_null(before: int):
+    """Kafka writes -1 and reads an int8 below 0."""
+    read = presence_reader(fixed_reader(INT32, ""), "endpoint", tagged=False)
+
+    assert (None, 1) == read(bytes((before,)), 0)
 
 
 def test_a_number_that_is_cut_off_is_refused_alone_too():

@@ -25,6 +25,8 @@ from protocols.offsets_topic.records.consumer import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
@@ -222,6 +224,17 @@ def test_a_member_goes_by_its_three_tombstones():
     group = loaded(*JOINED, *gone(current(0), target(), metadata())).groups["g"]
 
     assert (GroupState.EMPTY, 0, 0) == (group.state, len(group.members), len(group.targets))
+
+
+def test_a_resolved_pattern_belongs_to_its_group_until_its_tombstone():
+    """A group has one for each pattern of its members."""
+    key = ConsumerGroupRegularExpressionKey("g", "t.*")
+    value = ConsumerGroupRegularExpressionValue(topics=("t",), version=3, timestamp=5)
+    before = loaded(*JOINED, (key, value)).groups["g"]
+    after = loaded(*JOINED, (key, value), (key, None)).groups["g"]
+
+    assert (value, False) == (before.more[key], key in after.more)
+    assert loaded(*JOINED, (key, None)).groups["g"].more == after.more
 
 
 def test_a_group_goes_by_its_tombstones():

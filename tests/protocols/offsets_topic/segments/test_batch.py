@@ -109,6 +109,16 @@ def test_the_worked_example_of_two_records():
     assert EXAMPLE_E == encode_batch(batch.records(), partition_leader_epoch=3)
 
 
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+def test_the_bytes_of_a_batch_that_counts_no_records_are_not_read(codec: Compression):
+    """``DefaultRecordBatch.iterator`` looks at the count first, whatever the codec."""
+    spoilt = bytearray(EXAMPLE_E)
+    spoilt[21:23], spoilt[57:61] = codec.to_bytes(2), bytes(4)
+    spoilt[17:21] = crc32c(spoilt[21:]).to_bytes(4)
+
+    assert [] == Batch.read(bytes(spoilt)).records()
+
+
 @given(batches())
 def test_batches_come_back(drawn):
     """Any records, any codec and any header values are read as they were written."""

@@ -85,6 +85,13 @@ def test_gzip_may_have_several_members():
     assert b"onetwo" == decompress(gzip.compress(b"one") + gzip.compress(b"two"), 1)
 
 
+def test_a_gzip_member_without_data_may_follow_at_the_bound():
+    """It adds no byte to what has filled the bound."""
+    packed = gzip.compress(b"one") + gzip.compress(b"")
+
+    assert b"one" == decompress(packed, Compression.GZIP, max_bytes=3)
+
+
 def test_lz4_blocks_stand_alone():
     """Kafka's reader refuses a frame whose flags say that blocks need earlier ones."""
     frame = compress(b"offsets" * 100, Compression.LZ4)

@@ -47,6 +47,14 @@ def test_the_active_segment_is_never_touched():
     assert found.eligible
 
 
+def test_records_of_the_future_are_only_young_where_there_is_a_minimum_lag():
+    """Without one no time is looked at (``cleanableOffsets``)."""
+    log = (*LOG[:1], Segment(100, 200, 2_000, 200_000, 2 * NOW), *LOG[2:])
+
+    assert (0, 300) == bounds(seen(log=log))
+    assert (0, 100) == bounds(seen(log=log, min_compaction_lag_ms=1))
+
+
 def test_a_log_of_one_segment_has_nothing_to_clean():
     """However long it is: a partition of little traffic keeps every commit for a week."""
     found = seen(log=LOG[:1], stable=100)

@@ -138,6 +138,16 @@ def test_malformed_records_have_an_error():
         add_records(RecordFields.empty(), NULL_WITH_A_VALUE, 0, 1, 0, 0)
 
 
+def test_records_that_cannot_be_read_leave_nothing_behind():
+    """Neither themselves nor their headers, which later records would seem to have."""
+    put = (LogRecord(7, 5_000, b"k", b"v", ((b"name", b"v"),)), LogRecord(8, 5_000, b"k", b"v"))
+    fields = fields_of(LogRecord(6, 5_000, b"k", b"v"))
+    with pytest.raises(BadBatch):
+        add_records(fields, encode_records(put, 7, 5_000)[:-1], 0, 2, 7, 5_000)
+
+    assert fields == fields_of(LogRecord(6, 5_000, b"k", b"v"))
+
+
 def test_a_batch_of_as_many_records_as_the_limit_is_read():
     """One more is refused before any is read."""
     data = encode_records([LogRecord(at, 5_000, b"k", b"v", ()) for at in range(2)], 0, 5_000)
