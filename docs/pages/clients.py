@@ -84,6 +84,14 @@ def _notices(profile: ClientProfile) -> str:
     return "after the next fetch response, whose records it returns first"
 
 
+def _late_joins(profile: ClientProfile) -> str:
+    if profile.in_background:
+        return "applied at once"
+    if profile.takes_late_joins:
+        return "applied by the next poll"
+    return "dropped: the next poll joins again, and if it leads, the group rebalances again"
+
+
 def _returns_while_joining(profile: ClientProfile) -> str:
     return "of kept partitions" if profile.records_while_joining else "no"
 
@@ -132,6 +140,7 @@ _ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("the interval of automatic commits counts from", lambda p: p.commit_clock.value),
     ("a cooperative rebalance commits", lambda p: p.revoke_commit.value),
     ("joins if it hears of a rebalance while poll waits", _notices),
+    ("a join that ends when no poll waits for it is", _late_joins),
     ("poll returns records while the member joins", _returns_while_joining),
     (
         "failed automatic commits that it repeats after the back-off",

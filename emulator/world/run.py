@@ -218,6 +218,9 @@ class Replay:
     """How late timers of members with a background thread (consumer protocol) run out; None: as those of
     their group."""
 
+    poll_lateness: Distribution | None = None
+    """How late the polls of a client end that drops late joins; None: as late as its heartbeats are sent."""
+
     heartbeat_late_us: Callable[[str, int], int | None] | None = None
     """By classic process and the time at which a heartbeat is due: how late it is; its result None: as
     other timers of the process."""

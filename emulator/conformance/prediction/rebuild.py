@@ -25,6 +25,7 @@ from emulator.conformance.prediction.contacts import heartbeat_lateness
 from emulator.conformance.prediction.facts import start_us
 from emulator.conformance.prediction.faults import acts_of, broker_settings
 from emulator.conformance.prediction.noise import (
+    EVENT_LOOP,
     METADATA_P99_US,
     METADATA_US,
     Noise,
@@ -256,6 +257,7 @@ def _replay(capture: Capture, seed: int | None) -> Replay:
         produced_from_us={each.topic: _begins(capture, each) for each in capture.productions},
         listened_us=listener_ends(capture),
         called_us=listener_begins(capture),
+        poll_lateness=Constant(constant=0) if seed is None else _lateness(EVENT_LOOP, seed),
         heartbeat_late_us=heartbeat_lateness(capture) if seed is None else None,
         background_lateness=None if background is None else _lateness(background, seed),
     )

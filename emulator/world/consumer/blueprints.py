@@ -45,7 +45,6 @@ from protocols.values import replace
 if TYPE_CHECKING:
     from emulator.world.consumer.handling.conditions import Conditions
     from emulator.world.consumer.handling.poison import Rules
-    from emulator.world.run import Replay
     from protocols.consumer.classic.background import BackgroundClient
     from protocols.consumer.kip848.background_client import (
         BackgroundClient as AsyncBackgroundClient,
@@ -280,23 +279,6 @@ def redeployed(old: Blueprint, act: Deploy) -> Blueprint:
         commit=commit_policy(group, member),
         reads_committed=reads_committed(group, member),
     )
-
-
-def with_replayed_lateness(old: Blueprint, process: str, replay: Replay) -> Blueprint:
-    """Return the blueprint of a process with the lateness that a replay has for it."""
-    if replay.background_lateness is not None and old.settings.group_protocol == "consumer":
-        key = stream_key(old.seed, "lateness", old.member.name)
-        old = replace(old, lateness_us=sampler(replay.background_lateness, key))
-    known = replay.heartbeat_late_us
-    if known is None:
-        return old
-    usual = old.lateness_us or punctual
-
-    def late(due_us: int) -> int:
-        late_us = known(process, due_us)
-        return usual(due_us) if late_us is None else late_us
-
-    return replace(old, heartbeat_late_us=late)
 
 
 def with_instance_id(old: Blueprint, instance_id: str) -> Blueprint:

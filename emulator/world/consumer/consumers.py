@@ -17,14 +17,16 @@ from emulator.world.consumer.blueprints import (
     redeployed,
     resubscribed,
     with_instance_id,
-    with_replayed_lateness,
 )
 from emulator.world.consumer.process import ConsumerContext, Process
 from emulator.world.consumer.progress import Owners
+from emulator.world.draws import sampler, stream_key
+from protocols.consumer.classic.state import punctual
 from protocols.values import replace
 
 if TYPE_CHECKING:
     from emulator.world.consumer.blueprints import AnyClient
+    from emulator.world.run import Replay
 
 Replica = tuple[str, ...]
 """The members that run in one process: one for each of its threads."""
@@ -146,7 +148,7 @@ class Consumers:
         number = self._incarnations.get(consumer, 0) + 1
         self._incarnations[consumer] = number
         process = Process(
-            with_replayed_lateness(
+            _with_replayed_lateness(
                 self._blueprints[consumer], f"{consumer}.{number}", self.context.run.replay
             ),
             number,
@@ -336,3 +338,23 @@ def _topics_of_ended(client: AnyClient, existing: Iterable[str]) -> Iterable[str
     if consumer.matches is not None:
         return filter(consumer.matches, existing)
     return _topics_of(client, existing) if consumer.topics is None else consumer.topics
+
+
+def _with_replayed_lateness(old: Blueprint, process: str, replay: Replay) -> Blueprint:
+    """Return the blueprint of a process with the lateness that a replay has for it."""
+    polls, known = replay.poll_lateness, replay.heartbeat_late_us
+    if replay.background_lateness is not None and old.settings.group_protocol == "consumer":
+        key = stream_key(old.seed, "lateness", old.member.name)
+        old = replace(old, lateness_us=sampler(replay.background_lateness, key))
+    if polls is not None and not old.profile.takes_late_joins:
+        late = sampler(polls, stream_key(old.seed, "lateness of polls", old.member.name))
+        old = replace(old, heartbeat_late_us=old.lateness_us, lateness_us=late)
+    if known is None:
+        return old
+    usual = old.heartbeat_late_us or old.lateness_us or punctual
+
+    def beat_late(due_us: int) -> int:
+        late_us = known(process, due_us)
+        return usual(due_us) if late_us is None else late_us
+
+    return replace(old, heartbeat_late_us=beat_late)

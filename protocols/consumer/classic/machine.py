@@ -46,7 +46,8 @@ class Client(ApplicationThread, Recurring):
         self._poll_until = now + timeout_us
         state = due_at_poll(self.state, self.consumer, now)
         self.state = positions.begin_poll(begin_call(state))
-        return Step(self.state, self._turn(now))
+        effects = self._become(thread.drop_late_join(self.state, self.consumer, now))
+        return Step(self.state, effects + self._turn(now))
 
     def commit_sync(self, now: int, offsets: committing.GivenOffsets = None) -> Step[ClientState]:
         """Commit and wait; None commits all records returned by poll. Ends in ``Return``."""

@@ -57,6 +57,8 @@ def advance(
     if not isinstance(state.coordinator, Known):
         return Step(state)
     match state.future:
+        case Synced() if now > poll_until_us and not consumer.profile.takes_late_joins:
+            return Step(state)
         case Synced() as synced:
             return _on_join_complete(state, consumer, synced, now, poll_until_us)
         case JoinFailed() as failed:

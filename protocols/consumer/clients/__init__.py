@@ -119,6 +119,9 @@ class ClientProfile:
     """Whether the response to a heartbeat ends a wait of poll; else poll returns the next records first,
     and joins after the next fetch response or when a heartbeat or an automatic commit is due."""
 
+    takes_late_joins: bool = True
+    """Whether poll applies a join that ended after the time of the poll before; else it joins again."""
+
     leader_metadata: LeaderMetadata = LeaderMetadata.UNKNOWN
     every_member_watches: bool = False
     """Whether each member joins again when its own periodic metadata show other partitions; else only

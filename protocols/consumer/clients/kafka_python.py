@@ -5,7 +5,8 @@ Source: ``consumer/group.py`` (``__next__``, ``_poll_once``, ``DEFAULT_CONFIG``)
 (``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``,
 ``_perform_assignment``), ``client_async.py`` (``least_loaded_node``).
 
-Membership: ``_invoke_rebalance_listener_async`` (a listener that is no coroutine runs in the event loop),
+Membership: ``join_group_async`` (a join that is done when poll begins to await it is not looked at),
+``_invoke_rebalance_listener_async`` (a listener that is no coroutine runs in the event loop),
 ``_do_heartbeat`` (``FencedInstanceIdError``).
 """
 
@@ -37,6 +38,7 @@ KAFKA_PYTHON = ClientProfile(
     rereads=frozenset({"iterator"}),
     leader_metadata=LeaderMetadata.BESIDE,
     wakes_for_group=False,
+    takes_late_joins=False,
     calls_at_first_join=True,
     heartbeats_wait_for=frozenset({Busy.LISTENER}),
     throws_fenced=False,

@@ -15,6 +15,7 @@ from emulator.conformance.prediction.contacts import (
 from emulator.conformance.prediction.faults import acts_of
 from emulator.conformance.prediction.noise import noise_of
 from emulator.conformance.prediction.rebuild import rebuild
+from emulator.scenario.model import Constant
 from emulator.scenario.tables.distributions import mean_us
 
 MAX_LATE_US = 20_000
@@ -161,3 +162,14 @@ def test_the_answer_with_a_member_id_is_not_held_until_the_join_phase_ends(captu
     member_id, answer = held["id-m1.1"], held["join-answer-m1.1"]
 
     assert member_id.until + 100_000 < answer.at < answer.until
+
+
+def test_polls_of_kafka_python_end_less_late_than_its_heartbeats_are_sent(capture):
+    """A join that ends behind them is dropped; without a seed, none does."""
+    run = capture("rolling-kafka-python/run-1")
+    rebuilt = rebuild(run, 1)
+    polls, usual = rebuilt.replay().poll_lateness, rebuilt.scenario.group[0].lateness
+
+    assert Constant(constant=0) == rebuild(run).replay().poll_lateness
+    assert polls is not None
+    assert 0 < 3 * mean_us(polls) < mean_us(usual)

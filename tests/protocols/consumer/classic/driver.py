@@ -160,7 +160,7 @@ class ClientDriver(ClientBench):
         """Let the client enter a generation with these partitions, which have no positions yet."""
         self.poll_until(JoinGroupRequest)
         self.joined(generation)
-        self.poll()
+        self.poll(0 if self.client.consumer.profile.takes_late_joins else 1)
         self.synced(*numbers)
         self.poll()
 

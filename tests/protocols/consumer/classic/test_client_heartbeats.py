@@ -57,10 +57,9 @@ def test_a_listener_of_kafka_python_keeps_its_heartbeats_back(client, beats):
     driver.client.consumer = replace(driver.client.consumer, profile=profile_of(client))
     driver.poll_until(JoinGroupRequest)
     driver.joined()
-    driver.poll()
+    driver.poll(1)
     driver.hold_calls = True
     driver.synced(0)
-    driver.poll()
     driver.advance(10_000)
     assert driver.running
     assert beats == len(driver.ever(HeartbeatRequest))

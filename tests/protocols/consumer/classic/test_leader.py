@@ -356,6 +356,7 @@ def test_a_leader_that_awaits_nothing_joins_again_for_a_topic_of_another_member(
     """kafka-python assigns what it knows, and the requested metadata show the rest."""
     driver = led("kafka-python", "u")
     given = dict(driver.one(SyncGroupRequest).assignments)
+    driver.poll(1)
     driver.answer(SyncGroupRequest, SyncGroupResponse(assignment=given[MEMBER]))
     driver.poll_until(JoinGroupRequest)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from protocols.consumer.classic.calm import POLL
 from protocols.consumer.clients import profile_of
 from protocols.messages import (
     FindCoordinatorRequest,
@@ -9,11 +12,12 @@ from protocols.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     OffsetCommitRequest,
+    OffsetFetchRequest,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import ClientDriver, manual_member
+from .driver import MEMBER, ClientDriver, manual_member, parts
 
 E = ErrorCode
 
@@ -72,6 +76,68 @@ def test_kafka_python_without_partitions_looks_at_its_group_every_tenth_of_a_sec
     driver = informed("kafka-python")
 
     assert 70 == driver.advance_until(JoinGroupRequest)
+
+
+def joining(client: str, timeout_ms: int) -> ClientDriver:
+    """Return a member of a client that awaits its SyncGroup in a poll of that time."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile_of(client))
+    driver.poll_until(JoinGroupRequest)
+    driver.joined()
+    driver.poll(timeout_ms)
+    driver.calls.clear()
+    return driver
+
+
+def late(client: str) -> ClientDriver:
+    """Return one whose join ends when its poll is over, and the thread has not noticed that yet."""
+    driver = joining(client, 100)
+    driver.timers.pop(POLL)
+    driver.advance(101)
+    driver.synced(0, 1)
+    assert () == driver.returned[-1]
+    return driver
+
+
+def outside(client: str) -> ClientDriver:
+    """Return one whose join ends between two polls."""
+    driver = joining(client, 0)
+    driver.advance(1)
+    driver.synced(0, 1)
+    return driver
+
+
+@pytest.mark.parametrize("ended", [late, outside])
+def test_kafka_python_drops_a_join_that_ends_when_no_poll_awaits_it(ended):
+    """The next poll joins again, with the id that the member has, and without another call."""
+    driver = ended("kafka-python")
+    driver.poll(100)
+    assert MEMBER == driver.one(JoinGroupRequest).member_id
+    assert not driver.ever(OffsetFetchRequest)
+
+    driver.joined(2)
+    driver.synced(0, 1)
+    assert [("assigned", parts(0, 1))] == driver.calls
+
+
+@pytest.mark.parametrize("client", ["java", "kafka-python"])
+def test_a_join_that_ends_at_the_end_of_a_poll_is_in_time(client):
+    """The instant belongs to the poll."""
+    driver = joining(client, 100)
+    driver.timers.pop(POLL)
+    driver.advance(100)
+    driver.synced(0, 1)
+
+    assert [("assigned", parts(0, 1))] == driver.calls
+
+
+def test_the_java_client_applies_a_join_that_ended_between_two_polls():
+    """Its poll looks at what has arrived since the last one."""
+    driver = outside("java")
+    driver.poll()
+
+    assert [("assigned", parts(0, 1))] == driver.calls
+    assert not driver.pending(JoinGroupRequest)
 
 
 def test_records_that_end_a_wait_for_fetches_are_returned_without_a_look_at_the_group():
