@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocols.consumer import metadata
 from protocols.consumer.classic import positions, rejoin
 from protocols.consumer.classic.calm import POLL
-from protocols.consumer.classic.heartbeat import HEARTBEAT
+from protocols.consumer.classic.heartbeat import HEARTBEAT, beat_due_us
 from protocols.consumer.classic.phases import Calling, Joining, Outside, PrepareNeeded
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.clients import Busy
@@ -80,12 +80,12 @@ def begin_turn(state: ClientState, consumer: Consumer, now: int) -> None:
 
 def due_us(state: ClientState, consumer: Consumer) -> int:
     """Return when a calm client next has a duty in poll: a heartbeat or a commit."""
-    assert state.beat is not None, "a stable client has a heartbeat thread"
+    beat_us = beat_due_us(state, consumer)
     if not consumer.settings.enable_auto_commit:
-        return state.beat.due_us
+        return beat_us
     if not consumer.settings.auto_commit_interval_ms:
         return 0  # each poll() commits
-    return min(state.beat.due_us, state.autocommit_us)
+    return min(beat_us, state.autocommit_us)
 
 
 def background_due_us(state: ClientState, consumer: Consumer) -> int:
@@ -104,9 +104,9 @@ def background_due_us(state: ClientState, consumer: Consumer) -> int:
 
 def round_due_us(state: ClientState, consumer: Consumer) -> int:
     """Return when a joining member next has a duty in poll: a heartbeat or a metadata request."""
-    known, beat = state.metadata, state.beat
+    known = state.metadata
     due = NEVER if known.in_flight is not None else metadata.due_us(known, consumer)
-    return due if beat is None else min(due, beat.due_us)
+    return due if state.beat is None else min(due, beat_due_us(state, consumer))
 
 
 def reads_on(state: ClientState, consumer: Consumer) -> bool:
@@ -190,7 +190,7 @@ def wait_until_us(
     if is_calm and consumer.settings.auto_commit_interval_ms:
         return min(until, due_us(state, consumer))
     if state.beat is not None:
-        until = min(until, state.beat.due_us)
+        until = min(until, beat_due_us(state, consumer))
     commits_due = consumer.settings.enable_auto_commit and not rejoin.needed(state)
     user_assigned = state.membership is Membership.USER_ASSIGNED
     if commits_due and (user_assigned or isinstance(state.coordinator, Known)):

@@ -225,6 +225,12 @@ def _send_heartbeat(
     return ask(waiting, consumer, Api.HEARTBEAT, request, now)
 
 
+def beat_due_us(state: ClientState, consumer: Consumer) -> int:
+    """Return when (us) the thread sends its next heartbeat; NEVER: it waits for an answer first."""
+    assert state.beat is not None, "a stable client has a heartbeat thread"
+    return NEVER if _waits(consumer) and _awaits_answer(state) else state.beat.due_us
+
+
 def _awaits_answer(state: ClientState) -> bool:
     return any(flight.api is Api.HEARTBEAT for flight in state.in_flight.values())
 

@@ -22,6 +22,7 @@ from protocols.consumer.clients import (
     LeaderMetadata,
     PollsCheck,
     Runs,
+    Unanswered,
 )
 
 KAFKA_PYTHON = ClientProfile(
@@ -43,6 +44,7 @@ KAFKA_PYTHON = ClientProfile(
     heartbeats_wait_for=frozenset({Busy.LISTENER}),
     throws_fenced=False,
     polls_check=PollsCheck.HEARTBEATS,
+    unanswered_heartbeat=Unanswered.WAITS,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

@@ -125,6 +125,39 @@ def test_aiokafka_waits_for_the_answer_to_each_heartbeat():
     assert 3_000 == driver.advance_until(HeartbeatRequest)
 
 
+@pytest.mark.parametrize("timeout_ms", [0, 60_000], ids=["outside", "in poll"])
+@pytest.mark.parametrize("commits", [False, True])
+def test_kafka_python_waits_for_the_answer_to_each_heartbeat(timeout_ms: int, commits: bool):
+    """``_heartbeat_loop`` awaits ``_do_heartbeat``; a poll that waits meanwhile looks at no deadline."""
+    driver = ClientDriver(enable_auto_commit=commits, request_timeout_ms=40_000)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile_of("kafka-python"))
+    driver.stable({0: 0})
+    driver.poll(timeout_ms)
+    driver.advance(25_000)
+    assert 1 == len(driver.ever(HeartbeatRequest))
+    assert [] == driver.emitted(CoordinatorLost)
+
+    driver.beaten()
+    driver.advance(100)
+    assert driver.pending(HeartbeatRequest)
+    began_us = driver.now_us
+    driver.beaten()
+    driver.advance_until(HeartbeatRequest)
+    assert 2_900_000 <= driver.now_us - began_us <= 3_100_000
+
+
+def test_heartbeats_of_kafka_python_go_on_when_one_is_lost():
+    """The request times out with its connection, the coordinator is looked up, and the next one is due."""
+    driver = ClientDriver(enable_auto_commit=False, request_timeout_ms=10_000)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile_of("kafka-python"))
+    driver.stable({0: 0})
+    driver.poll()
+    driver.advance_until(HeartbeatRequest)
+    driver.lose(HeartbeatRequest)
+
+    assert 10_200 >= driver.advance_until(HeartbeatRequest)
+
+
 @pytest.mark.parametrize(("client", "joins"), [("aiokafka", 2), ("librdkafka", 1)])
 def test_a_join_group_of_aiokafka_times_out_as_other_requests_do(client: str, joins: int):
     """``request_timeout_ms``, though the rebalance may take longer."""
