@@ -67,7 +67,7 @@ MADE_HERE = [
 """Captured by the command, with the files of ``examples/experiments``; no other folder has them."""
 
 NOT_MET = ["static-late-consumer"]
-"""Captured likewise; the records lie outside the spread of 60 seeds: a process stood still (docs)."""
+"""Captured likewise; outside in the order of records: a process stood still (``trust.md``)."""
 
 AHEAD_AND_BEHIND = (3, 1)
 """Seeds of that run: the victim's last commit covers the batch in hand, or not."""
