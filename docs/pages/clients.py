@@ -36,7 +36,7 @@ Settings have the client's own names (`session_timeout_ms`, `SessionTimeout`) or
 (`auto.offset.reset=smallest`), also in a file that `settings_from` names. A setting or feature that the
 client lacks is refused with the reason. Of clients that work in the background, and of kafka-python, quiet stretches are
 skipped in whole periods ([folded and exact runs](../explanation/modes.md)), and the rest is played event by event:
-it takes longer than Java's. Of librdkafka with `group.protocol = "consumer"` all is played.
+it takes longer than Java's.
 
 Single versions of a client, and clients that have no profile here, do some things differently. `deviates` of a group
 or a member names them: `deviates.heartbeats_wait_for = ["work"]`, and the other keys of

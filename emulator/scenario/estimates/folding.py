@@ -53,15 +53,7 @@ def repeats(group: Group, scenario: Scenario) -> bool:
         return False
     if _reads_gaps(group, scenario) or any(_does_more(group, member) for member in group.members):
         return False
-    if any(_has_other_threads(group, member) for member in group.members):
-        return False
     return _busiest(group, scenario) < 1
-
-
-def _has_other_threads(group: Group, member: Member) -> bool:
-    """Return whether a client of the consumer protocol works in the background by threads unlike Java's."""
-    by_itself = profile_with_deviations(group, member).in_background
-    return by_itself and consumer_settings(group, member).group_protocol == "consumer"
 
 
 def _busiest(group: Group, scenario: Scenario) -> float:

@@ -8,7 +8,12 @@ from fractions import Fraction
 from heapq import merge
 
 from emulator.scenario.model import CommitPolicy, Constant, Group, Scenario, Topic
-from emulator.scenario.resolution import broker_settings, commit_policy, consumer_settings
+from emulator.scenario.resolution import (
+    broker_settings,
+    commit_policy,
+    consumer_settings,
+    profile_with_deviations,
+)
 from emulator.scenario.tables.rates import changes_of, segments_of
 from emulator.scenario.units import US_PER_S
 
@@ -105,7 +110,9 @@ def _intervals(group: Group, beats_us: int) -> list[int]:
         if settings.group_protocol == "classic":
             found.append(settings.heartbeat_interval_ms * 1_000)
         else:
-            found += (beats_us, LAGS_REPEAT_US)
+            found.append(beats_us)
+            if not profile_with_deviations(group, member).in_background:
+                found.append(LAGS_REPEAT_US)
         if settings.enable_auto_commit:
             found.append(max(settings.auto_commit_interval_ms, 1) * 1_000)
         if policy.every:

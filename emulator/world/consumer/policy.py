@@ -16,10 +16,7 @@ from emulator.scenario.model import FailListener
 from emulator.scenario.resolution import has_listener
 from emulator.world.cluster.partitions.arrivals import NEVER
 from emulator.world.consumer.handling.handler import Doing, Ending
-from emulator.world.consumer.interfaces import (
-    ConsumerApplication,
-    ConsumerProcess,
-)
+from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProcess
 from emulator.world.consumer.late_retries import LateRetries
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
@@ -251,6 +248,7 @@ class Listener:
         self._blueprint = process.blueprint
         self._kernel = process.run.kernel
         self._began_us, self._generation = 0, -1
+        self._given_up = Call("revoked", ())
         self._failing: FailListener | None = None
         """The fault behind its last call that threw."""
 
@@ -264,10 +262,11 @@ class Listener:
             self._replayed.called()
         self._began_us = self._kernel.now
         self._generation = self._process.client.state.shown_generation
+        flush = partial(self._application.commits.flush_late, call)
         if call.listener == "revoked":
-            self._application.step("revoking", lambda: self._revoking(call))
+            self._application.step("revoking", lambda: self._revoking(call, flush))
         else:
-            self._spend(call, lambda: self._flush(call, lambda: self._ended(call)))
+            self._spend(call, lambda: flush(lambda: self._ended(call)))
 
     def pass_over(self, unheard: Unheard) -> None:
         """Do what a call entails for the partitions; the client goes on by itself."""
@@ -276,21 +275,17 @@ class Listener:
         call = Call(unheard.listener, unheard.partitions)
         self._settle(call, self._process.write_listener_call(self._listener_event(call)))
 
-    def _flush(self, call: Call, then: Callable[[], None]) -> None:
-        self._application.commits.flush_late(call, then)
-
-    def _revoking(self, call: Call) -> None:
+    def _revoking(self, call: Call, flush: Callable[[Callable[[], None]], None]) -> None:
         policy = self._blueprint.commit
         stores = policy.call == "store" and self._blueprint.group.pool is not None
         commits = policy.on_revoke or stores or self._blueprint.commits_by_timer
         finish, end = self._application.finish, partial(self._ended, call)
         if self._blueprint.group.listener_commits == "after":
-            flush = partial(self._flush, call, end)
-            commit = partial(finish, call.partitions, flush, commits=commits)
+            commit = partial(finish, call.partitions, partial(flush, end), commits=commits)
             self._spend(call, lambda: end() if self._fails(call) else commit())
         else:
-            flush = partial(self._flush, call, partial(self._spend, call, end))
-            finish(call.partitions, flush, commits=commits)
+            spend = partial(flush, partial(self._spend, call, end))
+            finish(call.partitions, spend, commits=commits)
 
     def _spend(self, call: Call, then: Callable[[], None]) -> None:
         """Let the time of a call pass, and code of the user run, then continue."""
@@ -327,9 +322,14 @@ class Listener:
         self._return(call)
 
     def _settle(self, call: Call, event: int) -> None:
-        """End the epochs of partitions that were given up, at the *event* of the call."""
-        if call.listener != "assigned":
-            self._close_epochs(call, call.partitions, event)
+        """End the epochs of partitions that were given up, at the *event* of the call.
+
+        A position that the client got after that call ends with the next assignment.
+        """
+        assigned = call.listener == "assigned"
+        kept = self._process.client.state.assignment if assigned else ()
+        self._given_up = given_up = self._given_up if assigned else call
+        self._close_epochs(given_up, (tp for tp in given_up.partitions if tp not in kept), event)
         self._process.run.triggers.reached(self._blueprint.name, call.listener)
 
     def _fails(self, call: Call) -> bool:

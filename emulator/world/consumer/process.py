@@ -160,7 +160,7 @@ class Process:
         self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered
     ) -> None:
         """Move a consumer at rest by whole periods with so many records, and later *numbers*."""
-        self.client.move(later_us, records, numbers)  # type: ignore[union-attr]  # it is at rest
+        self.client.move(later_us, records, numbers)
         self.application.move(later_us, records)
         self.progress.move(later_us, records)
         self.time.skip(later_us)

@@ -23,7 +23,6 @@ class Live(enum.StrEnum):
     REQUEST = "a request is in flight or due when it polls"
     INTERRUPTED = "after a heartbeat, commit or fault, until the next poll"
     CLIENT = "the client works in the background"
-    THREADS = "the client of the consumer protocol works in the background"
     FETCHES = "the client has a rule of its own for fetches"
     HEARTBEATS = "its heartbeats wait for the application"
     STORE = "its offsets are kept outside Kafka"

@@ -37,8 +37,7 @@ def always_live(blueprint: Blueprint) -> Live | None:
     if not profile.heartbeats_wait_for <= {Busy.LISTENER}:
         return Live.HEARTBEATS
     if profile.in_background:
-        is_classic = blueprint.settings.group_protocol == "classic"
-        return Live.CLIENT if is_classic else Live.THREADS
+        return Live.CLIENT
     if profile.fetches_when_drained:
         return Live.FETCHES
     if blueprint.group.offsets != "kafka":

@@ -7,10 +7,12 @@ from typing import Any
 
 from protocols.consumer.clients import CLIENTS, Amount, profile_of
 
+from .periodic_consumer_worlds import periodic_consumer_world
 from .periodic_worlds import periodic_world
 
 Table = dict[str, Any]
 
+STRATEGY = "partition.assignment.strategy"
 BACKGROUND = tuple(name for name in CLIENTS if profile_of(name).in_background)
 
 
@@ -23,6 +25,16 @@ def periodic_background_world(seed: int) -> Table:
         if random.randrange(4):
             _repeat_soon(document, group, random)
         give(group, client if random.randrange(8) else random.choice(BACKGROUND), random)
+    return document
+
+
+def background_consumer_world(seed: int) -> Table:
+    """Return the scenario of a seed: members of the consumer protocol, and perhaps others, of librdkafka."""
+    random = Random(f"clients of periodic consumer world {seed}")
+    document = periodic_consumer_world(seed)
+    for group in document["group"]:
+        group.pop("wake_up", None)
+        give(group, "librdkafka", random)
     return document
 
 
@@ -53,14 +65,15 @@ def give(group: Table, client: str, random: Random) -> None:
         for name, value in group["settings"].items()
         if name not in profile.lacks
     }
-    if group["settings"].get("max.poll.interval.ms"):
-        group["settings"]["session.timeout.ms"] = 3_000
-    group["settings"]["partition.assignment.strategy"] = _assignor(group, profile.assignors)
+    for settings in (group["settings"], *(m.get("settings", {}) for m in group["members"])):
+        if STRATEGY in settings:
+            settings[STRATEGY] = _assignor(settings[STRATEGY], profile.assignors)
+            if group["settings"].get("max.poll.interval.ms"):
+                settings["session.timeout.ms"] = 3_000
 
 
-def _assignor(group: Table, assignors: Any) -> str:
-    """Return the client's name of the assignor of a group, or of its first one."""
-    wanted = group["settings"]["partition.assignment.strategy"]
+def _assignor(wanted: str, assignors: Any) -> str:
+    """Return the client's name of an assignor, or of its first one."""
     names = [own for own, kafkas in assignors.items() if kafkas == wanted]
     return names[0] if names else next(iter(assignors))
 

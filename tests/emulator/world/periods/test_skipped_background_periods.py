@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 import emulator
+from emulator.events import EpochClosed, EpochOpened
 from emulator.world.periods import upkeep
 from protocols.consumer.classic.background import BackgroundClient
 
@@ -18,7 +19,12 @@ from ...modes.both_ways import (
     noticing_run,
     scenario_from,
 )
-from .periodic_background_worlds import BACKGROUND, periodic_background_world
+from .periodic_background_worlds import (
+    BACKGROUND,
+    background_consumer_world,
+    periodic_background_world,
+)
+from .periodic_consumer_worlds import how_consumers_played, speak
 from .periodic_worlds import how_played
 from .planted_background_faults import PLANTED
 from .steady_runs import steady
@@ -35,6 +41,20 @@ def background(client: str, **changes: object) -> dict:
     found["group"][0]["settings"] |= strategy
     return found
 
+
+def background_consumers(**changes: object) -> dict:
+    """Return the same two members of librdkafka with the consumer protocol."""
+    found = background("librdkafka", **changes)
+    speak(found["group"][0])
+    found["cluster"]["settings"] |= {
+        "group.consumer.min.heartbeat.interval.ms": 100,
+        "group.consumer.heartbeat.interval.ms": 500,
+    }
+    return found
+
+
+SOON = {"lags_repeat_us": 500_000}
+"""The threads of a Java client of that protocol have the same period."""
 
 FAR: dict = {"members": 4, "partitions": 8, "network": {"latency": "15ms"}}
 """Members of which one nearly always waits for a response."""
@@ -94,6 +114,23 @@ LEFT = (
         )
     }
     | {
+        f"the consumer protocol, {name}": (
+            background_consumers(**changes),
+            {**SOON, "files": "bytes" in name},
+        )
+        for name, changes in {
+            **BY_CLIENT,
+            "offsets that the application stores": {"commit": "store per record"},
+            "metadata requests in skipped periods": {
+                "run_for": "40s",
+                "metadata.max.age.ms": 2_500,
+            },
+            "a Java client beside librdkafka": {
+                "members": [{"name": "g-0"}, {"name": "g-1", "client": "java"}]
+            },
+        }.items()
+    }
+    | {
         "a Java client beside librdkafka": (
             background("librdkafka", members=[{"name": "g-0"}, {"name": "g-1", "client": "java"}]),
             {},
@@ -105,6 +142,8 @@ ALSO_BRIEFLY = (
     *[f"{client}, automatic commits" for client in BACKGROUND],
     "librdkafka, commits of each batch",
     "a Java client beside librdkafka",
+    "the consumer protocol, automatic commits",
+    "the consumer protocol, commits of each batch",
 )
 
 
@@ -119,16 +158,33 @@ def test_a_group_whose_periods_are_skipped_leaves_the_same(name):
     assert 0 < hold_both_ways(document, **how)
 
 
-@pytest.mark.parametrize("client", BACKGROUND)
-def test_a_quiet_group_is_folded(client):
+QUIET = {client: background(client, run_for="40s") for client in BACKGROUND} | {
+    "librdkafka, the consumer protocol": background_consumers(run_for="40s")
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_a_quiet_group_is_folded(name):
     """Nearly all its time is, and what leaves the run is the same."""
-    scenario = scenario_from(background(client, run_for="40s"))
+    scenario = scenario_from(QUIET[name])
     folded, exact = (emulator.run(scenario, mode=mode) for mode in ("folded", "exact"))
 
     assert folded.folded.share > 0.9
     assert exact.folded.share == 0
-    for name in ("digest", "ledger", "metrics", "findings"):
-        assert getattr(folded, name) == getattr(exact, name), name
+    for left in ("digest", "ledger", "metrics", "findings"):
+        assert getattr(folded, left) == getattr(exact, left), left
+
+
+def test_a_position_that_comes_after_its_partition_was_given_up_makes_no_second_owner():
+    """Without latency offsets arrive just behind the revocation of half of the first assignment."""
+    document, _ = LEFT["the consumer protocol, without latency"]
+    owners: dict = {}
+    for event in emulator.run(scenario_from(document)).events:
+        if isinstance(event.what, EpochOpened):
+            owners.setdefault(event.what.partition, set()).add(event.what.consumer)
+        elif isinstance(event.what, EpochClosed):
+            owners[event.what.partition].discard(event.what.consumer)
+        assert all(len(found) <= 1 for found in owners.values())
 
 
 @pytest.mark.parametrize("client", BACKGROUND)
@@ -178,12 +234,16 @@ def test_a_disturbed_run_leaves_the_same(seed):
 
 @pytest.mark.soak
 @pytest.mark.long
-def test_many_disturbed_runs_leave_the_same():
+@pytest.mark.parametrize(
+    ("world", "how"),
+    [
+        (periodic_background_world, how_played),
+        (background_consumer_world, how_consumers_played),
+    ],
+)
+def test_many_disturbed_runs_leave_the_same(world, how):
     """The same for more worlds, of which a third at least have periods that are skipped."""
-    skipped = [
-        hold_both_ways(periodic_background_world(seed), seed, **how_played(seed))
-        for seed in range(1_100, 1_130)
-    ]
+    skipped = [hold_both_ways(world(seed), seed, **how(seed)) for seed in range(1_100, 1_130)]
 
     assert len(skipped) <= 3 * sum(map(bool, skipped))
 
@@ -219,13 +279,10 @@ def test_a_fault_at_many_instants_of_a_period(client, commit):
 
 # -- planted faults ------------------------------------------------------------------------------
 
+RETURN = {"close": "g-1", "at": "5633ms", "restart_after": "700ms"}
 NOTICING = LEFT | {
-    "a rebalance": (
-        background(
-            "librdkafka", fault=[{"close": "g-1", "at": "5633ms", "restart_after": "700ms"}]
-        ),
-        {},
-    ),
+    "a rebalance": (background("librdkafka", fault=[RETURN]), {}),
+    "a rebalance of the consumer protocol": (background_consumers(fault=[RETURN]), SOON),
 }
 
 
