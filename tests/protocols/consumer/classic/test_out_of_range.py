@@ -6,10 +6,16 @@ import pytest
 
 from protocols.consumer.calls import CommitResult, Failed
 from protocols.facts import EpochOpened
-from protocols.messages import FetchedRecords, FetchRequest, FetchResponse
+from protocols.messages import (
+    FetchedRecords,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+)
 from protocols.messages.errors import ErrorCode
 
 from .driver import BROKER, ClientDriver, offsets, parts
+from .test_background import background
 
 E = ErrorCode
 OFF = "OffsetOutOfRangeException"
@@ -26,6 +32,38 @@ def test_out_of_range_resets_by_policy():
     driver.listed({0: 30})
     reported = driver.emitted(EpochOpened)[-1]
     assert (30, "earliest", "out of range") == (reported.offset, reported.source, reported.why)
+
+
+def test_a_log_may_begin_at_offset_0():
+    """Which is a position like any other."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 5})
+    driver.poll(10_000)
+    driver.records({0: 0}, error=E.OFFSET_OUT_OF_RANGE)
+    driver.listed({0: 0})
+
+    assert {0: 0} == driver.positions()
+
+
+@pytest.mark.parametrize(("found", "position"), [((20,), 20), ((-1, 30), 30)])
+def test_franz_go_goes_back_to_the_timestamp_that_it_read_last(
+    found: tuple[int, ...], position: int
+):
+    """Or to the end, if no record is as young (franz-go ``handleReqResp``)."""
+    driver = background("franz-go", enable_auto_commit=False)
+    driver.stable({0: 5})
+    (sent,) = driver.pending(FetchRequest)
+    read = FetchedRecords(parts(0)[0], 5, 8, last_ms=1_234)
+    driver.respond(sent, FetchResponse(BROKER, (read,)))
+    driver.poll()
+    driver.records({0: 0}, error=E.OFFSET_OUT_OF_RANGE)
+    asked = []
+    for offset in found:
+        asked += [since for _, since in driver.one(ListOffsetsRequest).partitions]
+        driver.listed({0: offset})
+
+    assert [1_234, -1][: len(found)] == asked
+    assert {0: position} == driver.positions()
 
 
 def out_of_range(*numbers: int) -> ClientDriver:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.offsets_topic.segments.batch import Batch, encode_batch
+from protocols.offsets_topic.segments.batch import Batch, encode_batch, encode_empty_batch
 from protocols.offsets_topic.segments.reader import Gap, read_batches, read_log
 from protocols.offsets_topic.segments.record import LogRecord
-from protocols.offsets_topic.segments.resync import CHUNK_BYTES, GapKind, Window
+from protocols.offsets_topic.segments.resync import CHUNK_BYTES, GapKind, Limits, Window
 
 from .drawn import commits
 from .streams import BYTES, LOG, STARTS, OneByOne, gaps, offsets, patched, read
@@ -247,6 +247,41 @@ def test_a_header_inside_of_a_value_is_not_what_follows():
 
     assert [(GapKind.BAD_CHECKSUM, len(BYTES), len(bad.data))] == gaps(found)
     assert 10 == offsets(found)[-1]
+
+
+def test_a_batch_inside_of_the_last_one_is_not_read():
+    """The end of the stream follows its length: that can be right, and the batch is skipped."""
+    bad = encode_batch([LogRecord(0, 0, b"k", BYTES)])
+    spoilt = patched(bad, 17, bytes(4))
+
+    assert [(GapKind.BAD_CHECKSUM, 0, len(bad))] == gaps(read(spoilt))
+
+
+def test_a_batch_without_records_is_found_and_its_checksum_looked_at():
+    """It is its header alone."""
+    empty = encode_empty_batch(LOG[3].header)
+    spoilt = patched(empty, 17, bytes(4))
+    found = read(BYTES + b"\xff" + empty + spoilt)
+
+    at = len(BYTES) + 1 + len(empty)
+
+    assert at - len(empty) in [each.batch.position for each in found if not isinstance(each, Gap)]
+    assert (GapKind.BAD_CHECKSUM, at, len(empty)) == gaps(found)[-1]
+
+
+def test_a_message_of_an_old_format_does_not_follow_a_batch():
+    """Logs are never written in an older format again: the length of the batch is wrong, too."""
+    spoilt = patched(LOG[3].data, 17, bytes(4))
+    data = spoilt + old_message(7, 1)
+
+    assert [(GapKind.BAD_CHECKSUM, 0, len(data))] == gaps(read(data))
+
+
+def test_the_largest_batch_is_found_directly_behind_garbage():
+    """Its bytes may be summed before any other was passed."""
+    limits = Limits(batch_bytes=len(LOG[0].data) - 12)
+
+    assert [0, 1] == offsets(read(b"\xff" + LOG[0].data, limits))
 
 
 @pytest.mark.parametrize("position", [-1, 9])
