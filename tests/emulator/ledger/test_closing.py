@@ -9,7 +9,7 @@ from emulator.ledger.closing import Unread, _close_account
 from protocols.values import replace
 
 from .causes_of import owner_at_work
-from .history import P0
+from .history import P0, History
 from .test_accounts import END, account
 from .test_compaction import compact, reading
 from .test_coverage import epoch
@@ -49,6 +49,22 @@ def test_the_first_owner_of_lost_records_is_dated_by_its_last_work():
     (entry,) = history.ledger().entries
 
     assert ("a", worked[-1]) == (entry.first_owner.consumer, entry.first_owner.at_us)
+
+
+def test_a_record_in_flight_is_unresolved_where_nothing_was_processed():
+    """In a gap that workers have left, or behind all; elsewhere it was processed before."""
+    unresolved = {}
+    for offset in (5, 12, 17, 22):
+        history = History()
+        history.topic()
+        history.start("a")
+        history.next_owner("a", 0, 10)
+        history.overtake("a", 15, 20)
+        history.cut_off("a", offset)
+        history.stop("a")
+        unresolved[offset] = history.ledger().unresolved
+
+    assert {5: 0, 12: 1, 17: 0, 22: 1} == unresolved
 
 
 @pytest.mark.parametrize(("reader", "backlog"), [("", 30), ("c1", 0)])
