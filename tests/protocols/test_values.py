@@ -8,7 +8,7 @@ import pytest
 
 from protocols.consumer.classic.state import Beat, ClientState
 from protocols.machine import Step
-from protocols.values import replace
+from protocols.values import recorded, replace, unrecorded
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,15 @@ def test_a_class_that_checks_its_fields_checks_those_of_a_copy(slots):
 
     with pytest.raises(ValueError, match="-1"):
         replace(Positive(1), number=-1)
+
+
+def test_an_event_keeps_what_is_recorded_of_a_fact_and_no_more():
+    """The other fields get their defaults; the host names those that it fills in."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Joined:
+        member: str
+        group: str = ""
+        client: str = unrecorded("")
+
+    assert Joined("m", "g") == recorded(Joined("m", client="c"), group="g")

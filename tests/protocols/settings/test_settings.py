@@ -52,6 +52,13 @@ def test_by_duration_is_read_as_java_reads_it(policy, ms):
     assert ms == by_duration_ms(policy)
 
 
+def test_a_duration_has_a_hundred_characters_at_most():
+    """Leading zeros are digits like others."""
+    assert 1_000 == by_duration_ms(f"by_duration:PT{'1':0>97}S")
+    with pytest.raises(ValueError, match="duration"):
+        by_duration_ms(f"by_duration:PT{'1':0>98}S")
+
+
 @pytest.mark.parametrize(
     "duration", ["", "P", "PT", "1H", "P1H", "PT1D", "P1Y", "-PT1H", "PT1.5H", f"PT{'9' * 99}S"]
 )

@@ -129,6 +129,22 @@ def test_the_automatic_commit_of_librdkafka_covers_what_the_application_stores()
     assert offsets({0: 3}) == driver.ever(OffsetCommitRequest)[-1].offsets
 
 
+@pytest.mark.parametrize(
+    ("error", "commits"), [(ErrorCode.NONE, 1), (ErrorCode.OFFSET_METADATA_TOO_LARGE, 2)]
+)
+def test_librdkafka_commits_again_what_was_not_accepted(error: ErrorCode, commits: int):
+    """An automatic commit leaves out what is committed already."""
+    driver = background(auto_commit_interval_ms=1_000)
+    store = OffsetStore(Stores(at_hand_over=False, at_next_poll=False, only_forward=True))
+    driver.client.consumer = replace(driver.client.consumer, store=store)
+    driver.client.store(offsets({0: 3}))
+    driver.advance(1_000)
+    driver.committed(error)
+    driver.advance(1_000)
+
+    assert commits == len(driver.ever(OffsetCommitRequest))
+
+
 def test_a_poll_of_librdkafka_throws_for_a_partition_without_a_committed_offset():
     """Its reset policy is ``error``."""
     driver = ClientDriver(enable_auto_commit=False, auto_offset_reset="none")

@@ -220,6 +220,15 @@ def test_after_its_time_the_request_is_given_up_poll_throws_and_the_next_makes_a
     assert 100 == driver.advance_until(OffsetFetchRequest)
 
 
+def test_an_error_at_the_deadline_itself_ends_the_request():
+    """No other attempt has time left."""
+    driver = assigned(default_api_timeout_ms=1_000)
+    driver.advance(1_000)
+    refuse(driver, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+    assert "TimeoutException" == driver.poll().exception
+
+
 # -- several requests ------------------------------------------------------------------------------
 
 
