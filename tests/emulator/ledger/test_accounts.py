@@ -211,6 +211,8 @@ def test_each_turn_of_two_owners_has_an_entry_up_to_a_bound():
 
     assert MAX_ALTERNATIONS == len(drafts.drafts)
     assert 2 * MAX_ALTERNATIONS == max(draft.end for draft in drafts.drafts)
+    recorded(drafts, one, other, (100, 101))
+    assert (100, 101) == entries(drafts)[MAX_ALTERNATIONS], "it adjoins neither"
 
 
 def test_an_entry_that_ends_where_the_log_was_truncated_goes_on_there():
