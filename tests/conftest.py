@@ -79,18 +79,21 @@ def leave_all_but_each_nth(items: list[pytest.Item], name: str, to: str) -> None
 def longest_first(items: list[pytest.Item], workers: int) -> Iterator[pytest.Item]:
     """Yield an equal number of tests for each worker, first those that take a minute.
 
-    At first each worker of xdist gets as many tests in a row. A long one that began last would keep one
-    worker busy when the others have ended.
+    At first xdist gives each worker such a share of the tests in a row (``worksteal``). A long test that
+    began last would keep one worker busy when the others have ended.
     """
     modules: dict[Path, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("minutes"):
             modules.setdefault(item.path, []).append(item)
     others = (item for item in items if not item.get_closest_marker("minutes"))
+    left = len(items)
     for worker in range(workers):
+        share = left // (workers - worker)
+        left -= share
         longest = [item for module in list(modules.values())[worker::workers] for item in module]
         yield from longest
-        yield from islice(others, max(0, len(items) // workers - len(longest)))
+        yield from islice(others, max(0, share - len(longest)))
     yield from others
 
 

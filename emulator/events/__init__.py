@@ -30,8 +30,8 @@ before the events that have to follow them.
 
 - :class:`ProgressCounted` has the end and the time of each :class:`Processed` that would be written
   otherwise: one for each partition and commit that made progress, at the time of the request.
-- :class:`CommitsCounted` has no commit that lowered an offset, not the first of a consumer ahead of
-  processing, and not the last accepted one of a partition: that has its three events, in the same stretch.
+- :class:`CommitsCounted` has no commit that lowered an offset, nor the first one of a consumer that was
+  ahead of processing, nor the last accepted one of a partition, which is written in the same stretch.
 - :class:`AppendsCounted` has the time and bytes of each batch, as equal batches at equal intervals.
 
 Control events never differ: what they contain of data (:class:`RequestsCounted`,

@@ -219,7 +219,7 @@ class Replay:
     their group."""
 
     poll_lateness: Distribution | None = None
-    """How late the polls of a client end that drops late joins; None: as late as its heartbeats are sent."""
+    """How late the polls of a client that drops late joins end; None: as late as its heartbeats are sent."""
 
     heartbeat_late_us: Callable[[str, int], int | None] | None = None
     """By classic process and the time at which a heartbeat is due: how late it is; its result None: as

@@ -249,6 +249,8 @@ class Listener:
         self._kernel = process.run.kernel
         self._began_us, self._generation = 0, -1
         self._given_up = Call("revoked", ())
+        """Its last call about partitions that were given up."""
+
         self._failing: FailListener | None = None
         """The fault behind its last call that threw."""
 
@@ -324,7 +326,7 @@ class Listener:
     def _settle(self, call: Call, event: int) -> None:
         """End the epochs of partitions that were given up, at the *event* of the call.
 
-        A position that the client got after that call ends with the next assignment.
+        If the position of such a partition came after that call, the next assignment ends its epoch.
         """
         assigned = call.listener == "assigned"
         kept = self._process.client.state.assignment if assigned else ()

@@ -125,9 +125,9 @@ class Habit:
         return bisect_right(self.partial, end_us) > bisect_left(self.partial, begin_us)
 
     def meets(self, sent_us: int, handled_us: int) -> bool:
-        """Return whether the order of commits depends on a request sent, or a response handled, then.
+        """Return whether the order of commits depends on a request or its response.
 
-        A poll that handles one sends a commit before other members do; no commitSync() ever does.
+        A poll that handles a response sends its due commit before other members; commitSync() comes last.
         """
         at_us = {sent_us % self.period_us, handled_us % self.period_us}
         return not self.waits_in_commits and not self.sent.isdisjoint(at_us)
