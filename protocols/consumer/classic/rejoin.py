@@ -146,7 +146,8 @@ def _pause(
     """Wait before the commit of onJoinPrepare is sent again: as long as poll waits, or for the back-off.
 
     ``ConsumerCoordinator.onJoinPrepare`` returns when its commit has failed, and sends no other: the
-    next turn of the poll loop does. aiokafka sleeps for ``retry_backoff_ms`` (``commit_offsets``).
+    next turn of the poll loop does. Clients that work in the background wait for their back-off (aiokafka
+    ``commit_offsets``, franz-go ``handleReqWithCoordinator``).
     """
     due_us = _next_join_us(state, consumer, now)
     assert due_us is not None, "a poll waits no longer than the interval of automatic commits"
