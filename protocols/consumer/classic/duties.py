@@ -147,7 +147,8 @@ def waits_on(
         return ()
     if until is None or not settled(state, consumer):
         return ()
-    due = min(until, due_us(state, consumer))
+    assert state.beat is not None, "a settled client has a heartbeat thread"
+    due = min(until, due_us(state, consumer), state.beat.due_us)
     if not consumer.fetcher.in_flight:
         turn_us = max(1, consumer.settings.retry_backoff_ms) * MS
         due = min(due, now + turn_us - (now - consumer.clock.polled_us) % turn_us)

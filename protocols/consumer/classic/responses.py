@@ -96,7 +96,7 @@ def _from_coordinator(
     flight = state.in_flight.get(number)
     if flight is None:
         return Step(state)
-    state = _connected(without_request(state, number))
+    state = _connected(without_request(state, number), flight.broker)
     match envelope.body:
         case HeartbeatResponse() as body:
             step = heartbeat.on_response(state, consumer, flight, body, now)
@@ -115,12 +115,9 @@ def _from_coordinator(
             return Step(state)
 
 
-def _connected(state: ClientState) -> ClientState:
-    """Reset the count of failed connections, because the coordinator has responded.
-
-    The count of another broker ends when this one is lost.
-    """
-    if not state.reconnect.failures:
+def _connected(state: ClientState, broker: int) -> ClientState:
+    """Reset the count of failed connections of a broker, because it has responded."""
+    if not state.reconnect.failures or state.reconnect.broker != broker:
         return state
     return replace(state, reconnect=state.reconnect._replace(failures=0))
 

@@ -23,7 +23,14 @@ from protocols.consumer.classic import (
     rejoin,
 )
 from protocols.consumer.classic.calm import POLL
-from protocols.consumer.classic.phases import Calling, CommittingSync, Outside, Resume, Synced
+from protocols.consumer.classic.phases import (
+    Calling,
+    CommittingSync,
+    JoinFailed,
+    Outside,
+    Resume,
+    Synced,
+)
 from protocols.consumer.classic.responses import on_disconnected, pump, respond
 from protocols.consumer.classic.state import ClientState, Consumer, Membership
 from protocols.consumer.fetch_buffer import NO_PARTITIONS
@@ -117,16 +124,16 @@ def beat(
 
 
 def drop_late_join(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
-    """Let the poll that begins join again, if a join ended when no poll waited for it.
+    """Let the poll that begins join again, if a join ended, well or not, when no poll waited for it.
 
-    The thread of the network has handled its responses. The Java client's poll applies that join
+    The thread of the network has handled its last response. The Java client's poll applies that join
     (``joinGroupIfNeeded``); that of kafka-python awaits only a join that has not ended
     (``join_group_async``), so it sends another JoinGroup: that of a leader makes the group rebalance.
     """
     if consumer.profile.takes_late_joins or state.future is None:
         return Step(state)
     step = pump(state, consumer, now)
-    if not isinstance(step.state.future, Synced):
+    if not isinstance(step.state.future, Synced | JoinFailed):
         return step
     return Step(membership.request_rejoin(replace(step.state, future=None), ""), step.effects)
 

@@ -144,6 +144,8 @@ class BackgroundClient:
     @property
     def is_at_rest(self) -> bool:
         """Whether only records, a heartbeat or a commit can happen next."""
+        if self.state.slot != _ALWAYS:  # an exception awaits the next poll
+            return False
         resting = periods.is_at_rest(replace(self.state, slot=None), self.consumer)
         return resting and self.consumer.fetcher.undisturbed
 

@@ -258,6 +258,19 @@ def test_an_answer_ends_the_doubling():
     assert [50, 100, 200, 50] == [*before, broken(driver)]
 
 
+def test_an_answer_of_another_coordinator_does_not_end_it():
+    """Each broker has its own count (``ClusterConnectionStates``)."""
+    driver = ClientDriver()
+    driver.stable()
+    driver.advance_until(HeartbeatRequest)
+    elsewhere = Reconnect(2, driver.now_us, 3)
+    driver.client.state = replace(driver.state, reconnect=elsewhere)
+    driver.beaten()
+    driver.poll(0)
+
+    assert elsewhere == driver.state.reconnect
+
+
 def test_no_lookup_is_made_while_the_coordinator_is_known():
     """Positions, fetches and heartbeats of a calm member need no further lookup."""
     driver = ClientDriver()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.consumer.calls import Failed
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.clients import profile_of
 from protocols.messages import (
@@ -71,6 +72,20 @@ def test_kafka_python_joins_when_its_next_heartbeat_is_due():
     assert 2_970 == driver.advance_until(JoinGroupRequest)
 
 
+def test_kafka_python_joins_at_once_if_it_is_told_when_the_next_heartbeat_was_due():
+    """Its poll no longer waits for fetches then."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile_of("kafka-python"))
+    driver.stable({0: 0})
+    driver.advance_until(HeartbeatRequest)
+    driver.poll(10_000)
+    driver.advance(4_000)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.advance(0)
+
+    assert driver.pending(JoinGroupRequest)
+
+
 def test_kafka_python_without_partitions_looks_at_its_group_every_tenth_of_a_second():
     """No fetch is in flight that could end its wait."""
     driver = informed("kafka-python")
@@ -118,6 +133,18 @@ def test_kafka_python_drops_a_join_that_ends_when_no_poll_awaits_it(ended):
     driver.joined(2)
     driver.synced(0, 1)
     assert [("assigned", parts(0, 1))] == driver.calls
+
+
+@pytest.mark.parametrize(("client", "joins"), [("kafka-python", True), ("java", False)])
+def test_kafka_python_does_not_throw_what_ended_a_join_between_two_polls(client: str, joins: bool):
+    """It joins again; Java's poll throws."""
+    driver = joining(client, 0)
+    driver.advance(1)
+    driver.synced(error=E.GROUP_AUTHORIZATION_FAILED)
+    driver.poll(100)
+
+    assert joins == bool(driver.pending(JoinGroupRequest))
+    assert joins != isinstance(driver.returned[-1], Failed)
 
 
 @pytest.mark.parametrize("client", ["java", "kafka-python"])
