@@ -19,8 +19,8 @@ ALLOCATIONS_BETWEEN_COLLECTIONS = 500_000
 ROOMS_OF_RUNS = {
     Path(__file__).parent / "emulator" / room
     for room in (
-        *("clients", "conformance", "failure_matrix", "ledger"),
-        *("modes", "scenarios", "verdicts", "world"),
+        *("advice", "clients", "conformance", "failure_matrix", "ledger", "logs"),
+        *("modes", "report", "scenarios", "study", "verdicts", "world"),
     )
 }
 """Their tests play runs, a few tenths of a second each: unless a test says otherwise, every third case is
@@ -44,6 +44,7 @@ os.environ.pop("FORCE_COLOR", None)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Leave cases to the long tests or the soaks, as their marks say; begin with the longest tests."""
     mark_rooms_of_runs(items)
+    mark_spark(items)
     leave_all_but_each_nth(items, "plain_of", to="long")
     leave_all_but_each_nth([each for each in items if is_long(each)], "one_of", to="soak")
     yield
@@ -57,6 +58,14 @@ def mark_rooms_of_runs(items: list[pytest.Item]) -> None:
         if not marked & {"long", "plain_of"} and ROOMS_OF_RUNS & set(item.path.parents):
             item.add_marker(pytest.mark.plain_of(3))
             item.add_marker(pytest.mark.one_of(2))
+
+
+def mark_spark(items: list[pytest.Item]) -> None:
+    """Leave tests with a real Spark to the long tests: each worker that plays one of them starts it."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker("long")
+            item.add_marker("minutes")
 
 
 def is_long(item: pytest.Item) -> bool:
@@ -80,18 +89,18 @@ def longest_first(items: list[pytest.Item], workers: int) -> Iterator[pytest.Ite
     """Yield an equal number of tests for each worker, first those that take a minute.
 
     At first xdist gives each worker such a share of the tests in a row (``worksteal``). A long test that
-    began last would keep one worker busy when the others have ended.
+    began last would keep one worker busy when the others have ended. Those of one folder stay together.
     """
-    modules: dict[Path, list[pytest.Item]] = {}
+    folders: dict[Path, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("minutes"):
-            modules.setdefault(item.path, []).append(item)
+            folders.setdefault(item.path.parent, []).append(item)
     others = (item for item in items if not item.get_closest_marker("minutes"))
     left = len(items)
     for worker in range(workers):
         share = left // (workers - worker)
         left -= share
-        longest = [item for module in list(modules.values())[worker::workers] for item in module]
+        longest = [item for folder in list(folders.values())[worker::workers] for item in folder]
         yield from longest
         yield from islice(others, max(0, share - len(longest)))
     yield from others

@@ -61,7 +61,7 @@ def test_every_scenario_has_its_expected_causes():
     assert set(catalogue.names()) == set(SHOWS)
 
 
-@pytest.mark.plain_of(3)
+@pytest.mark.plain_of(6)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in SHOWS],

@@ -200,7 +200,7 @@ def test_requests_that_no_broker_has_read_move_with_a_period():
     often = {"heartbeat.interval.ms": 300, "session.timeout.ms": 6_000}
     document = {
         "title": "commits that are replicated most of the time",
-        "run_for": "40s",
+        "run_for": "20s",
         "cluster": {"replication": "40ms"},
         "topic": [{"name": "t", "partitions": 6, "rate": "10/s"}],
         "group": [{**group, "settings": {"auto.offset.reset": "earliest", **often}}],

@@ -31,6 +31,7 @@ from protocols.offsets_topic.records.consumer import (
 from .strategies import LAYOUTS, known_records, records, records_of
 
 
+@pytest.mark.plain_of(3)
 @pytest.mark.parametrize(
     ("record_type", "version"), LAYOUTS, ids=[f"{kind.name}-v{number}" for kind, number in LAYOUTS]
 )
