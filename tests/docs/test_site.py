@@ -113,6 +113,7 @@ def test_the_search_works_from_disk(site):
     assert any(link.startswith("incidents/b-shutdown.html") for link in opened.answers[0])
 
 
+@pytest.mark.soak
 @pytest.mark.minutes
 @pytest.mark.long
 def test_the_commands_of_the_first_steps_run(monkeypatch):

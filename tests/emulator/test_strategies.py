@@ -119,6 +119,7 @@ def property_of(assignor, folder):
     return every_partition_is_read
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_an_assignor_of_ones_own_has_a_property(tmp_path):
     """In a module beside the test; one that leaves partitions out is found, with the smallest scenario."""

@@ -106,6 +106,7 @@ def test_the_ledger_counts_every_message_for_long(document, seed):
     hold_laws(run)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=15)
 @given(document=QUIET, seed=seeds)
@@ -117,6 +118,7 @@ def test_quiet_runs_have_empty_ledgers_for_long(document, seed):
     hold_laws(run)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=15)
 @given(document=TRUNCATED, seed=seeds)

@@ -51,8 +51,7 @@ MODES = {
 _QUICK = {("A", "eager"), ("A", "cooperative"), ("SB", "eager"), ("PRE", "eager")}
 """Cells that are tried where time is short."""
 
-_LONG = {("SB", "cooperative"), ("SB", "static"), ("SR", "eager"), ("SRX", "cooperative")}
-_LONG |= {("A", "static"), ("AS", "eager"), ("NT", "eager"), ("PRE", "cooperative")}
+_LONG = {("SB", "static"), ("SRX", "cooperative"), ("AS", "eager"), ("NT", "eager")}
 """Those of the long tests; SR and SRX commit with every record. The other cells are left to the soaks."""
 
 

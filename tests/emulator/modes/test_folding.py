@@ -268,6 +268,7 @@ def test_a_poll_loop_that_is_folded_changes_no_event_of_a_truncation(document, s
     hold_equal(document, seed)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=10)
 @given(document=DISTURBED, seed=seeds)

@@ -135,6 +135,7 @@ def test_a_calm_member_costs_the_kernel_next_to_nothing():
     assert exact.kernel_events > 5 * folded.kernel_events
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @settings(unhurried, max_examples=3)
 @given(document=DISTURBED_BY_EPOCHS, seed=seeds)

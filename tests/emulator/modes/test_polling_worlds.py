@@ -26,6 +26,7 @@ def test_a_run_whose_polls_go_on_through_exchanges_leaves_the_same(seed):
     hold_both_ways(polling_world(seed), seed)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_many_runs_whose_polls_go_on_through_exchanges_leave_the_same():
     """The same for more worlds."""
@@ -39,6 +40,7 @@ def test_applications_that_commit_by_time_leave_the_same(seed):
     hold_both_ways(timed_world(seed), seed)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_many_applications_that_commit_by_time_leave_the_same():
     """The same for more worlds, of both protocols."""
@@ -52,6 +54,7 @@ def test_periods_of_several_batches_leave_the_same(seed):
     hold_both_ways(fast_world(seed), seed)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_many_periods_of_several_batches_leave_the_same(monkeypatch):
     """The same for more worlds, also where it is not worth it."""

@@ -105,6 +105,7 @@ def test_another_goal_uses_the_existing_runs(tmp_path):
     assert rows == {path: path.stat().st_mtime_ns for path in (folder / "runs").rglob("*.parquet")}
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_a_study_that_is_killed_resumes(tmp_path):
     """Its files are complete; afterwards the result is the same."""

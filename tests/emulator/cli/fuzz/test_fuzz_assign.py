@@ -79,6 +79,7 @@ def test_every_line_has_an_answer(asked):
     check(asked, "--table")
 
 
+@pytest.mark.soak
 @pytest.mark.long
 @given(asked=st.lists(lines(), max_size=4))
 @settings(deadline=None, max_examples=150)

@@ -187,6 +187,7 @@ def test_samples_keep_their_extremes():
     assert (0, 9_999) == (thinned[0].at_us, thinned[-1].at_us)
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_a_thousand_partitions_with_a_thousand_rebalances_fit():
     """Into 1.5 MB, in a time that nobody waits for; the caption says what is not shown.

@@ -120,6 +120,7 @@ def test_periods_are_skipped_beside_stretches():
     assert hold_both_ways(document, **HOW) > 0
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_random_worlds_with_stretches_that_come_again_leave_the_same():
     """With everything that a world may have: faults, both protocols, policies, several groups."""

@@ -143,6 +143,7 @@ def test_a_disturbed_run_whose_short_periods_are_skipped_leaves_the_same():
     assert any(hold_worlds(range(50_000, 50_003)))
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_many_disturbed_runs_whose_short_periods_are_skipped_leave_the_same():
     """The same for more worlds, of which at least half have periods that are skipped."""

@@ -240,6 +240,7 @@ def test_a_disturbed_run_whose_periods_are_skipped_leaves_the_same(seed):
     assert 0 < hold_both_ways(periodic_world(seed), seed, **how_played(seed))
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_many_disturbed_runs_whose_periods_are_skipped_leave_the_same():
     """The same for more worlds, of which at least half have periods that are skipped."""
