@@ -19,16 +19,16 @@ ALLOCATIONS_BETWEEN_COLLECTIONS = 500_000
 ROOMS_OF_RUNS = {
     Path(__file__).parent / "emulator" / room
     for room in (
-        *("advice", "clients", "conformance", "failure_matrix", "ledger", "logs"),
+        *("advice", "cli", "clients", "conformance", "failure_matrix", "ledger", "logs"),
         *("modes", "report", "scenarios", "study", "verdicts", "world"),
     )
 }
-"""Their tests play runs, a few tenths of a second each: unless a test says otherwise, every third case is
-for ``make test``, another third for ``make test-long``, the rest for the soaks."""
+"""Their tests play runs, a few tenths of a second each: unless a test says otherwise, every fourth case
+is for ``make test``, every second of the others for ``make test-long``, the rest for the soaks."""
 
 # The time of a test depends on the load of the machine; its examples are always the same.
-# Use --hypothesis-profile=exploring to search for new ones, four times as many.
-hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=25)
+# Use --hypothesis-profile=exploring to search for new ones, six times as many.
+hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=15)
 hypothesis.settings.register_profile("exploring", deadline=None, derandomize=False)
 hypothesis.settings.load_profile("settled")
 
@@ -53,10 +53,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
 
 def mark_rooms_of_runs(items: list[pytest.Item]) -> None:
     """Give tests that play runs the marks of their room, unless they have marks of their own."""
+    rooms = {path: ROOMS_OF_RUNS & set(path.parents) for path in {item.path for item in items}}
     for item in items:
-        marked = {mark.name for mark in item.iter_markers()}
-        if not marked & {"long", "plain_of"} and ROOMS_OF_RUNS & set(item.path.parents):
-            item.add_marker(pytest.mark.plain_of(3))
+        marked = {mark.name for mark in item.iter_markers()} if rooms[item.path] else {"long"}
+        if not marked & {"long", "plain_of"}:
+            item.add_marker(pytest.mark.plain_of(4))
             item.add_marker(pytest.mark.one_of(2))
 
 

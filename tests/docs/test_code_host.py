@@ -12,22 +12,27 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PARSED = {page: MarkdownIt("commonmark").enable("table") for page in PAGES}
-TOKENS = {page: parser.parse(page.read_text(encoding="utf-8")) for page, parser in PARSED.items()}
 SITE_ONLY = re.compile(r"^(?:!!!|\?\?\?|===) |\{[:.#][^}]*\}|\]\[|\]\(", re.MULTILINE)
 """Admonitions, tabs and attributes of mkdocs, and links that were not understood as links."""
 
 
+@cache
+def tokens_of(page):
+    """Return a page as a code host reads it."""
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
 def inline(page, kind):
-    return [child for token in TOKENS[page] for child in token.children or () if child.type == kind]
+    return [
+        child for token in tokens_of(page) for child in token.children or () if child.type == kind
+    ]
 
 
 @cache
 def anchors(page):
     """Return the anchors that a code host gives to the headings of a page."""
     found: dict[str, int] = {}
-    tokens = TOKENS[page]
-    for opened, content in pairwise(tokens):
+    for opened, content in pairwise(tokens_of(page)):
         if opened.type == "heading_open":
             text = "".join(each.content for each in content.children)
             plain = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
@@ -43,8 +48,8 @@ def test_a_page_needs_no_site(page):
     """No syntax of the site, no tag that would not be seen, and no text that ought to be a table."""
     texts = [each.content for each in inline(page, "text")]
     tags = {each.content for each in inline(page, "html_inline")}
-    blocks = [token.content for token in TOKENS[page] if token.type == "html_block"]
-    indented = [token.content for token in TOKENS[page] if token.type == "code_block"]
+    blocks = [token.content for token in tokens_of(page) if token.type == "html_block"]
+    indented = [token.content for token in tokens_of(page) if token.type == "code_block"]
 
     assert [text for text in texts if SITE_ONLY.search(text)] == []
     assert [text for text in texts if re.match(r"\s*\|.*\|\s*$", text)] == []
@@ -57,7 +62,7 @@ def test_a_page_needs_no_site(page):
 def test_rows_of_a_table_have_the_cells_of_its_head(page):
     """A code host drops others; a pipe in a cell is written with a backslash, also in code."""
     lines = page.read_text(encoding="utf-8").split("\n")
-    for token in TOKENS[page]:
+    for token in tokens_of(page):
         if token.type == "table_open":
             rows = lines[slice(*token.map)]
             cells = [len(re.findall(r"(?<!\\)\|", row.strip().strip("|"))) for row in rows]
@@ -70,6 +75,6 @@ def test_links_to_sections_lead_to_a_heading(page):
     for link in inline(page, "link_open"):
         path, _, anchor = link.attrs["href"].partition("#")
         target = (page.parent / path).resolve() if path else page
-        if anchor and target in TOKENS:
+        if anchor and target in PAGES:
             assert anchor in anchors(target), link.attrs["href"]
             assert f"{anchor}-1" not in anchors(target), link.attrs["href"]

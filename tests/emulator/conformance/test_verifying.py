@@ -376,7 +376,6 @@ def check_spoiled(tmp_path: Path, data: st.DataObject, run: Path) -> None:
         assert verdict.skipped or verdict.figures
 
 
-@pytest.mark.one_of(2)
 @pytest.mark.long
 @given(data=st.data())
 @settings(

@@ -244,9 +244,8 @@ def test_a_disturbed_run_whose_periods_are_skipped_leaves_the_same(seed):
 @pytest.mark.long
 def test_many_disturbed_runs_whose_periods_are_skipped_leave_the_same():
     """The same for more worlds, of which at least half have periods that are skipped."""
-    skipped = [
-        hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in range(901, 909)
-    ]
+    seeds = range(901, 909)
+    skipped = [hold_both_ways(periodic_world(seed), seed, **how_played(seed)) for seed in seeds]
 
     assert len(skipped) <= 2 * sum(map(bool, skipped))
 
