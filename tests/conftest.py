@@ -27,8 +27,8 @@ ROOMS_OF_RUNS = {
 is for ``make test``, every second of the others for ``make test-long``, the rest for the soaks."""
 
 # The time of a test depends on the load of the machine; its examples are always the same.
-# Use --hypothesis-profile=exploring to search for new ones, six times as many.
-hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=15)
+# Use --hypothesis-profile=exploring to search for new ones, four times as many.
+hypothesis.settings.register_profile("settled", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.register_profile("exploring", deadline=None, derandomize=False)
 hypothesis.settings.load_profile("settled")
 
