@@ -23,7 +23,7 @@ from emulator.conformance.observed import observe
 from emulator.conformance.verifying import verify
 from emulator.versions import KAFKA
 
-pytestmark = [pytest.mark.long, pytest.mark.minutes]
+pytestmark = pytest.mark.long
 
 EXPERIMENTS = Path(__file__).parents[3] / "examples" / "experiments"
 PROTOCOLS = ("crash-classic", "crash-consumer")
