@@ -242,10 +242,10 @@ def test_a_disturbed_run_leaves_the_same(seed):
     ],
 )
 def test_many_disturbed_runs_leave_the_same(world, how):
-    """The same for more worlds, of which a third at least have periods that are skipped."""
+    """The same for more worlds, of which a quarter at least have periods that are skipped."""
     skipped = [hold_both_ways(world(seed), seed, **how(seed)) for seed in range(1_100, 1_130)]
 
-    assert len(skipped) <= 3 * sum(map(bool, skipped))
+    assert len(skipped) <= 4 * sum(map(bool, skipped))
 
 
 FAULTS = (
