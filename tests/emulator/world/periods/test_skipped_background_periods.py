@@ -56,6 +56,8 @@ def background_consumers(**changes: object) -> dict:
 SOON = {"lags_repeat_us": 500_000}
 """The threads of a Java client of that protocol have the same period."""
 
+BESIDE_JAVA: dict = {"members": [{"name": "g-0"}, {"name": "g-1", "client": "java"}]}
+
 FAR: dict = {"members": 4, "partitions": 8, "network": {"latency": "15ms"}}
 """Members of which one nearly always waits for a response."""
 
@@ -125,14 +127,12 @@ LEFT = (
                 "run_for": "40s",
                 "metadata.max.age.ms": 2_500,
             },
-            "a Java client beside librdkafka": {
-                "members": [{"name": "g-0"}, {"name": "g-1", "client": "java"}]
-            },
+            "a Java client beside librdkafka": BESIDE_JAVA,
         }.items()
     }
     | {
         "a Java client beside librdkafka": (
-            background("librdkafka", members=[{"name": "g-0"}, {"name": "g-1", "client": "java"}]),
+            background("librdkafka", **BESIDE_JAVA),
             {},
         ),
     }
@@ -242,10 +242,10 @@ def test_a_disturbed_run_leaves_the_same(seed):
     ],
 )
 def test_many_disturbed_runs_leave_the_same(world, how):
-    """The same for more worlds, of which a quarter at least have periods that are skipped."""
-    skipped = [hold_both_ways(world(seed), seed, **how(seed)) for seed in range(1_100, 1_130)]
+    """The same for more worlds, of which a third at least have periods that are skipped."""
+    skipped = [hold_both_ways(world(seed), seed, **how(seed)) for seed in range(1_000, 1_060)]
 
-    assert len(skipped) <= 4 * sum(map(bool, skipped))
+    assert len(skipped) <= 3 * sum(map(bool, skipped))
 
 
 FAULTS = (
