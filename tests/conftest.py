@@ -55,14 +55,13 @@ def mark_rooms_of_runs(items: list[pytest.Item]) -> None:
     """Give tests that play runs the marks of their room, unless they have marks of their own."""
     rooms = {path: ROOMS_OF_RUNS & set(path.parents) for path in {item.path for item in items}}
     for item in items:
-        marked = {mark.name for mark in item.iter_markers()} if rooms[item.path] else {"long"}
-        if not marked & {"long", "plain_of"}:
+        if rooms[item.path] and not {"long", "plain_of"} & {m.name for m in item.iter_markers()}:
             item.add_marker(pytest.mark.plain_of(4))
             item.add_marker(pytest.mark.one_of(2))
 
 
 def mark_spark(items: list[pytest.Item]) -> None:
-    """Leave tests with a real Spark to the long tests: each worker that plays one of them starts it."""
+    """Leave tests with a real Spark to the long tests, together: each worker that plays one starts it."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker("long")

@@ -394,6 +394,5 @@ class LawChecker:
         """Count commits ahead of processing: the first one of the consumer had an event of its own."""
         if what.ahead:
             key = Law.COMMIT_AHEAD, what.consumer
-            self._findings[key] = replace(
-                self._findings[key], times=self._findings[key].times + what.ahead
-            )
+            found = self._findings[key]
+            self._findings[key] = replace(found, times=found.times + what.ahead)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from assignors.types import TopicPartition
@@ -44,8 +44,10 @@ def sums_of(
     """
     later_us = first.later_us + (times - 1) * adds.later_us
     found = _by_kind(events)
-    counts = _commits_in(events, times - 1)
-    ahead = _commits_in(events, times - 1, _is_ahead)
+    sent = [what for _, what in _of(found, CommitSent)]
+    left = [what for _, what in _of(_by_kind(open_commits(events)[1]), CommitSent)]
+    counts = _commits_in(sent, left, times - 1)
+    ahead = _commits_in(filter(_is_ahead, sent), filter(_is_ahead, left), times - 1)
     last = {what.consumer: (at_us, what) for at_us, what in _of(found, CommitSent)}
     return [
         *(_progress(work, first, adds, times) for work in _work_of(found)),
@@ -95,18 +97,10 @@ def open_commits(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     return begun, ended
 
 
-def _commits_in(
-    events: Sequence[Event], times: int, counts_one: Callable[[CommitSent], bool] = bool
-) -> Counter[str]:
-    """Return how many commits of each consumer so many periods have, without those open at the end."""
-    counts = _sent_by(events, counts_one)
-    open_at_end = _sent_by(open_commits(events)[1], counts_one)
+def _commits_in(sent: Iterable[CommitSent], left: Iterable[CommitSent], times: int) -> Counter[str]:
+    """Return how many commits of each consumer so many periods have; *left*: open at the end of one."""
+    counts, open_at_end = (Counter(what.consumer for what in each) for each in (sent, left))
     return Counter({name: times * n - open_at_end[name] for name, n in counts.items()})
-
-
-def _sent_by(events: Sequence[Event], counts_one: Callable[[CommitSent], bool]) -> Counter[str]:
-    sent = [what for _, what in _of(_by_kind(events), CommitSent)]
-    return Counter(what.consumer for what in sent if counts_one(what))
 
 
 def _by_kind(events: Iterable[Event]) -> ByKind:

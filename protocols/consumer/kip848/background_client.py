@@ -9,10 +9,8 @@ client (:mod:`protocols.consumer.clients`). Source: librdkafka ``rd_kafka_cgrp_c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from assignors.types import TopicPartition
 from protocols.consumer import record_queue
 from protocols.consumer.calls import (
     Closed,
@@ -42,12 +40,7 @@ from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commi
 from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
 from protocols.consumer.reader import MS, next_tick
-from protocols.consumer.requests import (
-    Renumbered,
-    on_fetch_failed,
-    renewed,
-    throw_out_of_range,
-)
+from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -63,7 +56,7 @@ _STEADY: Final = frozenset({MemberState.STABLE, MemberState.ACKNOWLEDGING})
 Effects = tuple[Effect, ...]
 
 
-class BackgroundClient:
+class BackgroundClient(periods.Recurring):
     """The client side of the consumer protocol for one consumer, with a thread of its own."""
 
     def __init__(self, consumer: Consumer, limit: int) -> None:
@@ -149,27 +142,13 @@ class BackgroundClient:
         resting = periods.is_at_rest(replace(self.state, slot=None), self.consumer)
         return resting and self.consumer.fetcher.undisturbed
 
-    def renew(self) -> None:
-        """Set the request timer to the earliest deadline of the requests that are in flight."""
-        self.state = renewed(self.state)
-
     def relative(self, now: int) -> tuple[object, ...]:
         """Return what a client at rest does next, relative to *now*."""
         store = self.consumer.store
         return (
-            periods.relative_state(replace(self.state, slot=None), self.consumer, now),
+            periods.relative_state(self.state, self.consumer, now),
             None if store is None else store.relative(self.consumer.positions),
         )
-
-    def move(
-        self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered
-    ) -> None:
-        """Move a client at rest by whole periods with so many records, and later *numbers*."""
-        moved = periods.moved_state(self.state, self.consumer, later_us, records, numbers)
-        self.state = replace(moved, slot=_ALWAYS)
-        self.consumer.fetcher.move(later_us, records)
-        if self.consumer.store is not None:
-            self.consumer.store.move(records)
 
     # -- responses and timers ------------------------------------------------------------------
 

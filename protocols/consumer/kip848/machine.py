@@ -8,16 +8,13 @@ poll.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from assignors.types import TopicPartition
 from protocols.consumer.calls import CloseOperation, Failed, IllegalCallError
 from protocols.consumer.committing import GivenOffsets, given_offsets
 from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.kip848 import application, background, closing, commits, membership
 from protocols.consumer.kip848.application import POLL, Taking, Wait, held_back, raced, wait_until
 from protocols.consumer.kip848.calm import CalmPoll, quiet_until
-from protocols.consumer.kip848.periods import is_at_rest, moved_state, relative_state
+from protocols.consumer.kip848.periods import Recurring, is_at_rest, relative_state
 from protocols.consumer.kip848.requests import BACKGROUND, advance_wakeup, queue
 from protocols.consumer.kip848.state import ClientState, Consumer
 from protocols.consumer.kip848.threads import (
@@ -31,7 +28,7 @@ from protocols.consumer.kip848.threads import (
     Polling,
     awaits_last_answers,
 )
-from protocols.consumer.requests import Renumbered, on_fetch_failed, renewed, throw_out_of_range
+from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
@@ -45,7 +42,7 @@ _CALL_TIMERS = commits.TIMERS | closing.TIMERS
 """Timers of the application thread in a waiting call; the client handles those of poll itself."""
 
 
-class Client:
+class Client(Recurring):
     """The client side of the consumer protocol for one consumer."""
 
     def __init__(self, consumer: Consumer) -> None:
@@ -125,20 +122,9 @@ class Client:
         """Whether only records, a heartbeat or a commit can happen next."""
         return self._taking is None and is_at_rest(self.state, self.consumer)
 
-    def renew(self) -> None:
-        """Set the request timer to the earliest deadline of the requests that are in flight."""
-        self.state = renewed(self.state)
-
     def relative(self, now: int) -> tuple[object, ...]:
         """Return what a client at rest does next, relative to *now*."""
         return relative_state(self.state, self.consumer, now), self._wait, self._answered
-
-    def move(
-        self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered
-    ) -> None:
-        """Move a client at rest by whole periods with so many records, and later *numbers*."""
-        self.state = moved_state(self.state, self.consumer, later_us, records, numbers)
-        self.consumer.fetcher.move(later_us, records)
 
     # -- the passes of poll ----------------------------------------------------------------------
 

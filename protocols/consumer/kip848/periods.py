@@ -13,7 +13,15 @@ from typing import TypeVar
 from assignors.types import TopicPartition
 from protocols.consumer.kip848.calm import is_settled
 from protocols.consumer.kip848.commits import unanswered, unfinished
-from protocols.consumer.kip848.state import NO_BEAT, Beat, ClientState, Consumer, InFlight, Slot
+from protocols.consumer.kip848.state import (
+    NO_BEAT,
+    Beat,
+    ClientState,
+    Consumer,
+    InFlight,
+    Progress,
+    Slot,
+)
 from protocols.consumer.kip848.threads import (
     OUTSIDE,
     App,
@@ -25,11 +33,29 @@ from protocols.consumer.kip848.threads import (
     Polling,
 )
 from protocols.consumer.reader import MS, NOTHING_ASKED
-from protocols.consumer.requests import OpenRequest, Renumbered, moved_offsets
+from protocols.consumer.requests import OpenRequest, Renumbered, moved_offsets, renewed
 from protocols.values import replace
 
 Records = Mapping[TopicPartition, int]
 Numbers = Mapping[int, int]
+
+
+class Recurring:
+    """What a host uses of a client to skip whole periods; the client is at rest then."""
+
+    consumer: Consumer
+    state: ClientState
+
+    def renew(self) -> None:
+        """Set the request timer to the earliest deadline of the requests that are in flight."""
+        self.state = renewed(self.state)
+
+    def move(self, later_us: int, records: Records, numbers: Renumbered) -> None:
+        """Move a client at rest by whole periods with so many records, and later *numbers*."""
+        self.state = moved_state(self.state, self.consumer, later_us, records, numbers)
+        self.consumer.fetcher.move(later_us, records)
+        if self.consumer.store is not None:
+            self.consumer.store.move(records)
 
 
 def is_at_rest(state: ClientState, consumer: Consumer) -> bool:
@@ -138,8 +164,9 @@ def _moved_beat(beat: Beat, later_us: int) -> Beat:
 
 
 def _moved_slot(slot: Slot | None, later_us: int) -> Slot | None:
-    if slot is None:
-        return None
+    """Return a later slot; that of a client in the background is taken at any time."""
+    if slot is None or slot.progress is Progress.TAKEN:
+        return slot
     return slot._replace(at_us=slot.at_us + later_us, deadline_us=slot.deadline_us + later_us)
 
 

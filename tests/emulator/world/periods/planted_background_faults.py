@@ -5,7 +5,7 @@ from __future__ import annotations
 from .planted_faults import Planted
 
 STATE = "protocols.consumer.classic.periods"
-CLIENT = "protocols.consumer.kip848.background_client:BackgroundClient"
+CLIENT = "protocols.consumer.kip848.periods:Recurring"
 STORE = "protocols.consumer.offset_store:OffsetStore"
 
 PLANTED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .planted_faults import Planted
 
 STATE = "protocols.consumer.kip848.periods"
-CLIENT = "protocols.consumer.kip848.machine:Client"
+CLIENT = f"{STATE}:Recurring"
 
 PLANTED = (
     Planted(f"{STATE}:moved_state", "commit_us += later_us", "pass", "automatic commits"),
