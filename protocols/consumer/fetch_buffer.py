@@ -113,6 +113,7 @@ class FetchBuffer:
         self._errors = sum(c.refused is not None for c in self._buffer)
 
     def _is_current(self, completed: CompletedFetch) -> bool:
+        """Return whether it is of the assignment: only :meth:`assign` has to ask that."""
         return self.positions.readings.get(completed.reading.partition) is completed.reading
 
     # -- what is buffered --------------------------------------------------------------------
@@ -123,7 +124,7 @@ class FetchBuffer:
         return {
             c.reading.leader
             for c in self._buffer
-            if (self._wanted(c) or (c.refused is not None and self._is_current(c)))
+            if (self._wanted(c) or c.refused is not None)
             and not (paused and c.reading.partition in paused)
         }
 
@@ -134,7 +135,7 @@ class FetchBuffer:
             reading = completed.reading
             tp = reading.partition
             end, records = ends.get(tp, (reading.position, 0))
-            if completed.position == end and self.positions.readings.get(tp) is reading:
+            if completed.position == end:
                 ends[tp] = completed.next_offset, records + completed.count
         return ends
 
@@ -228,8 +229,7 @@ class FetchBuffer:
         del self._buffer[0]
         self._errors -= 1
         self._refused.append(completed.refused)
-        if self._is_current(completed):
-            self.positions.move_to_end(completed.reading)
+        self.positions.move_to_end(completed.reading)
 
     def _move_paused_to_end(self) -> None:
         """Put what is buffered of paused partitions behind the rest (``pausedCompletedFetches``)."""
@@ -289,11 +289,7 @@ class FetchBuffer:
 
     def _is_read(self, completed: CompletedFetch) -> bool:
         reading = completed.reading
-        return (
-            self.positions.readings.get(reading.partition) is reading
-            and reading.phase is READING
-            and not (self.pending and reading.partition in self.pending)
-        )
+        return reading.phase is READING and not (self.pending and reading.partition in self.pending)
 
     def move(self, later_us: int, records: Mapping[TopicPartition, int]) -> None:
         """Move positions and buffered records by so many records of each partition, in that time."""
@@ -312,6 +308,7 @@ class FetchBuffer:
         self.positions.check()
         for completed in self._buffer:
             assert completed.position <= completed.next_offset
+            assert self._is_current(completed), "records of a partition that is not assigned"
 
 
 # -- the order of records ----------------------------------------------------------------------

@@ -361,9 +361,12 @@ class GroupCoordinator:
     def _quiet_heartbeat(
         self, header: Header, request: ConsumerGroupHeartbeatRequest, at: Moment
     ) -> Step[AnyShard] | None:
-        """Respond to a heartbeat that only renews a session, the most frequent request, else None."""
+        """Respond to a heartbeat that only renews a session, the most frequent request, else None.
+
+        A coordinator that is not active has no soft state, so that no member of it is quiet.
+        """
         group = self.state.durable.groups.entries.get(request.group_id)
-        if type(group) is not kip848.group.Group or self._phase is not Phase.ACTIVE:
+        if type(group) is not kip848.group.Group:
             return None
         soft = kip848.shard.soft_of(self.state, request.group_id)
         member = kip848.heartbeat.quiet_member(group, soft, header, request, at)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.messages import FetchResponse
+from protocols.messages import FetchedRecords, FetchResponse
+from protocols.messages.errors import ErrorCode
 
-from .test_fetching import REFUSED, arrive, reading, tp
+from .test_fetching import REFUSED, arrive, ranges, reading, tp
 
 
 def test_an_error_of_a_partition_that_is_kept_still_waits():
@@ -35,3 +36,20 @@ def test_an_error_ends_no_wait_while_its_partition_is_not_read(why):
     fetcher.requests()
     arrive(fetcher, {0: 1})
     assert fetcher.has_available is (why != "revoking")
+
+
+@pytest.mark.parametrize(("place", "waits"), [(0, True), (5, False)])
+def test_a_position_out_of_range_is_thrown_by_a_poll_without_records(place: int, waits: bool):
+    """Without a policy that resets it; an error of a position that was left is not thrown at all."""
+    refused = FetchedRecords(tp(1), 0, 0, ErrorCode.OFFSET_OUT_OF_RANGE)
+    fetcher = reading({0: 0, 1: 0})
+    fetcher.throws_out_of_range = True
+    fetcher.requests()
+    arrive(fetcher, {0: 3})
+    fetcher.arrived(FetchResponse(1, (refused,)))
+    fetcher.positions.seek(tp(1), place)
+
+    assert [(0, 0, 3)] == ranges(fetcher.collect(10))
+    assert ([] if waits else [refused]) == fetcher.take_refused()
+    assert () == fetcher.collect(10)
+    assert ([refused] if waits else []) == fetcher.take_refused()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from assignors.types import TopicPartition
 from protocols.consumer.queued_fetches import QueuedFetcher, Rests
 from protocols.messages import FetchedRecords, FetchResponse, LeaderAndEpoch
@@ -75,6 +77,19 @@ def test_a_queue_fills_while_a_fetch_of_its_broker_is_in_flight():
     arrive(fetcher, 1, 0, 1)
 
     assert [1, 0] == asked(fetcher, 1_010)
+
+
+@pytest.mark.parametrize(("place", "begins"), [(None, 2), (0, 2), (1, 1), (9, 9)])
+def test_a_fetch_begins_behind_what_is_queued_at_the_position(place: int | None, begins: int):
+    """After a seek, what was queued for another position is not counted."""
+    fetcher = reading()
+    fetcher.requests(0)
+    arrive(fetcher, 0, 0, 2)
+    if place is not None:
+        fetcher.positions.seek(tp(0), place)
+    ((_, request),) = fetcher.requests(10)
+
+    assert {tp(0): begins, tp(1): 0} == {part.partition: part.offset for part in request.partitions}
 
 
 def after_error(error_ms: int) -> QueuedFetcher:
