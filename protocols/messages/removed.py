@@ -82,10 +82,8 @@ class Removed(NamedTuple):
         [3, 3, 3, 4]
         """
         place = bisect_right(self.starts, offset)
-        gone = self.before[place]
-        if place and self.ends[place - 1] > offset:
-            gone -= self.ends[place - 1] - offset
-        return offset - gone
+        kept_from = max(offset, self.ends[place - 1]) if place else offset
+        return kept_from - self.before[place]
 
     def count_in(self, first: int, end: int) -> int:
         """Return the number of records in a range."""

@@ -8,7 +8,15 @@ import pytest
 
 from protocols.consumer.classic.state import Beat, ClientState
 from protocols.machine import Step
-from protocols.values import recorded, replace, unrecorded
+from protocols.values import (
+    needed_fields,
+    optional_fields,
+    recorded,
+    recorded_if_set,
+    replace,
+    set_values,
+    unrecorded,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +59,20 @@ def test_a_class_that_checks_its_fields_checks_those_of_a_copy(slots):
 
     with pytest.raises(ValueError, match="-1"):
         replace(Positive(1), number=-1)
+
+
+def test_a_digest_covers_an_optional_field_only_where_it_is_set():
+    """Others have a value in every record, but for those that no event has."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Joined:
+        member: str = "m"
+        broker: int = recorded_if_set(-1)
+        client: str = unrecorded("")
+
+    assert {"broker": -1} == optional_fields(Joined)
+    assert ("member",) == needed_fields(Joined)
+    assert [{}, {"broker": 0}] == [set_values(each) for each in (Joined(), Joined(broker=0))]
 
 
 def test_an_event_keeps_what_is_recorded_of_a_fact_and_no_more():

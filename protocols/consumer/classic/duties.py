@@ -91,11 +91,12 @@ def due_us(state: ClientState, consumer: Consumer) -> int:
 def background_due_us(state: ClientState, consumer: Consumer) -> int:
     """Return when a client that works in the background next does something by itself; 0: at once.
 
-    Beside the timers of its requests and heartbeats: it commits, or requests metadata.
+    Beside the timers of its requests and heartbeats: it commits, or requests metadata. The client is
+    in no callback and in no commit that waits.
     """
     if not settled(state, consumer) or has_responses(state) or state.pending_commits:
         return 0
-    if not isinstance(state.app, Outside) or state.reads.validation_failure is not None:
+    if state.reads.validation_failure is not None:
         return 0
     known = state.metadata
     due_us = NEVER if known.in_flight is not None else metadata.due_us(known, consumer)

@@ -8,6 +8,7 @@ import pytest
 
 from assignors.types import TopicPartition
 from protocols.consumer import metadata
+from protocols.consumer.clients import profile_of
 from protocols.consumer.committing import has_succeeded
 from protocols.consumer.fetch_buffer import in_record_order
 from protocols.consumer.fetching import Fetcher
@@ -28,6 +29,7 @@ from protocols.messages import (
     SyncGroupResponse,
 )
 from protocols.messages.errors import ErrorCode
+from protocols.settings import ConsumerSettings
 from protocols.values import replace
 
 from .classic.driver import ClientDriver, manual_member, parts
@@ -45,6 +47,36 @@ def fetcher(*numbers: int) -> Fetcher:
     for tp in parts(*numbers):
         made.positions.seek(tp, 0)
     return made
+
+
+@pytest.mark.parametrize(
+    ("client", "kafkas", "own"),
+    [
+        ("librdkafka", "fetch.max.wait.ms", "fetch.wait.max.ms"),
+        ("aiokafka", "fetch.max.wait.ms", None),
+        ("java", "fetch.max.wait.ms", None),
+    ],
+)
+def test_a_setting_has_an_own_name_where_the_client_does_not_only_write_it_otherwise(
+    client: str, kafkas: str, own: str | None
+):
+    """``fetch_max_wait_ms`` is Kafka's name in the style of Python."""
+    assert own == profile_of(client).own_names.get(kafkas)
+
+
+@pytest.mark.parametrize(
+    ("client", "in_background", "commit_within_ms"),
+    [("java", False, 60_000), ("librdkafka", True, 10_000), ("kafka-python", False, 60_000)],
+)
+def test_what_a_profile_says_of_threads_and_of_the_time_of_a_commit(
+    client: str, in_background: bool, commit_within_ms: int
+):
+    """A commit is repeated for ``default.api.timeout.ms``, or for as long as a session lasts."""
+    settings = ConsumerSettings(session_timeout_ms=10_000, default_api_timeout_ms=60_000)
+
+    assert in_background is profile_of(client).in_background
+    assert (client == "librdkafka") is profile_of(client).listener_first
+    assert commit_within_ms == profile_of(client).commit_timeout_ms(settings)
 
 
 def test_positions_are_found_by_their_phase_whatever_it_is():

@@ -19,6 +19,7 @@ from protocols.consumer.classic.phases import (
     PrepareNeeded,
     Resume,
 )
+from protocols.consumer.classic.state import Membership
 from protocols.consumer.clients import Busy, profile_of
 from protocols.consumer.reader import NEVER
 from protocols.consumer.requests import REQUESTS
@@ -28,6 +29,7 @@ from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
 from .driver import ClientDriver, manual_member, parts
+from .test_background import background
 
 E = ErrorCode
 UNREAD = (Envelope(Header("c", 1), HeartbeatResponse()),)
@@ -100,6 +102,31 @@ def test_a_member_that_awaits_a_round_next_asks_for_metadata_unless_it_has_asked
 
     assert duties.round_due_us(state, consumer) == metadata.due_us(known, consumer)
     assert duties.round_due_us(asking, consumer) == NEVER
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_client_in_the_background_next_commits_or_asks_for_metadata(commits: bool):
+    """It has something to do at once while it has a response, a commit to send, or an error to report."""
+    driver = background("aiokafka", enable_auto_commit=commits)
+    driver.stable({0: 0})
+    state, consumer = replace(driver.state, inbox=(), autocommit_us=7), driver.client.consumer
+    reads = state.reads
+    asking = replace(reads, metadata=replace(reads.metadata, in_flight=7))
+    failed = replace(reads, validation_failure=(parts(0)[0], 3))
+
+    assert duties.settled(state, consumer)
+    asks_us = metadata.due_us(state.metadata, consumer)
+    assert (7 if commits else asks_us) == duties.background_due_us(state, consumer)
+    waits_us = duties.background_due_us(replace(state, reads=asking), consumer)
+    assert (7 if commits else NEVER) == waits_us
+    at_once: tuple[dict[str, Any], ...] = (
+        {"inbox": UNREAD},
+        {"callbacks": ENDED},
+        {"pending_commits": ("a commit",)},
+        {"membership": Membership.UNJOINED},
+        {"reads": failed},
+    )
+    assert {0} == {duties.background_due_us(replace(state, **each), consumer) for each in at_once}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.calls import Closed, ExceptionName
+from protocols.consumer.calls import Closed, ExceptionName, Failed
 from protocols.consumer.clients import profile_of
 from protocols.consumer.fetching import Fetcher
 from protocols.consumer.kip848.background_client import BackgroundClient
@@ -39,6 +39,21 @@ def test_a_poll_without_records_returns_empty_when_its_time_is_over():
     driver.advance(1)
 
     assert [()] == driver.returned[returned:]
+
+
+def test_a_client_with_an_exception_for_the_next_poll_or_a_reconciliation_is_not_at_rest():
+    """A poll without records changes nothing. A stable member may still have a reconciliation to abandon."""
+    driver = background(enable_auto_commit=False)
+    driver.poll()
+    client = driver.client
+    assert client.is_at_rest
+    client.consumer.fetcher.revoking = True
+    assert not client.is_at_rest
+    client.consumer.fetcher.revoking = False
+
+    failed = Failed(ExceptionName.DISCONNECT)
+    client.state = replace(client.state, slot=client.state.slot._replace(failed=failed))
+    assert not client.is_at_rest
 
 
 def test_close_ends_no_fetch_session():

@@ -85,6 +85,20 @@ def test_a_member_that_does_not_sync_in_time_is_removed():
     assert [Departure.DID_NOT_SYNC] == [fact.why for fact in it.emitted(MemberRemoved)]
 
 
+def test_the_time_to_rejoin_runs_from_the_first_request_after_each_join():
+    """A sync does not end it: the member still has to revoke partitions."""
+    it = convert()
+    it.beat_classic("x", 1)
+    it.join_classic("x", 0, 1, 2, 3)
+    it.advance(2_000)
+    assert AGAIN == it.beat_classic("x", 1)
+    it.sync("x", 1)
+    it.advance(2_000)
+    assert AGAIN == it.beat_classic("x", 1)
+
+    assert 22_000_000 == it.timers[f"rejoin-timeout-{GROUP}-{it.ids['x']}"]
+
+
 def test_the_timers_of_a_join_begin_when_its_records_are_durable():
     """Session and sync timeout; only then the rejoin timeout ends."""
     it = convert()

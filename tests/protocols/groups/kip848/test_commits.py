@@ -154,6 +154,8 @@ def test_a_fetch_names_the_epoch_exactly_or_no_member_at_all(it, stable):
     assert STALE == it.fetch("A", 2, **more)
     assert STALE == it.fetch("A", 4, **more)
     assert ErrorCode.UNKNOWN_MEMBER_ID == it.fetch("X", 3, **more)
+    assert ErrorCode.UNKNOWN_MEMBER_ID == it.fetch(None, 0, **more)
+    assert STALE == it.fetch("A", -1, **more)
 
 
 def test_an_offset_of_a_topic_that_was_made_again_is_not_shown(it):
