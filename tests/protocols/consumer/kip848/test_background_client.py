@@ -11,12 +11,15 @@ import pytest
 from protocols.consumer.calls import Closed, ExceptionName, Failed
 from protocols.consumer.clients import profile_of
 from protocols.consumer.fetching import Fetcher
+from protocols.consumer.kip848.background import on_disconnected
 from protocols.consumer.kip848.background_client import BackgroundClient
-from protocols.messages import FetchRequest, OffsetCommitRequest
+from protocols.consumer.lookup import Known
+from protocols.consumer.requests import Renumbered
+from protocols.messages import FetchRequest, OffsetCommitRequest, coordinator_node
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-from .driver import ClientDriver
+from .driver import ClientDriver, parts
 
 
 def background(**settings: object) -> ClientDriver:
@@ -54,6 +57,40 @@ def test_a_client_with_an_exception_for_the_next_poll_or_a_reconciliation_is_not
     failed = Failed(ExceptionName.DISCONNECT)
     client.state = replace(client.state, slot=client.state.slot._replace(failed=failed))
     assert not client.is_at_rest
+
+
+def test_a_client_that_was_moved_is_at_rest_as_before():
+    """Its poll event is no event of a time; without a store of offsets it has none to repeat."""
+    driver = background(enable_auto_commit=False)
+    driver.poll()
+    client, now = driver.client, driver.now_us
+    relative = client.relative(now)
+    client.move(3_000_000, {}, Renumbered(5, {}))
+
+    assert client.is_at_rest
+    assert relative == client.relative(now + 3_000_000)
+    assert relative[1] is None
+
+
+def test_the_order_of_partitions_is_that_of_the_records_until_an_assignment():
+    """One that returned records is fetched last."""
+    driver = background(enable_auto_commit=False)
+    driver.records({0: 4, 1: 0})
+    driver.poll()
+    driver.poll()
+
+    assert parts(1, 0) == driver.client.consumer.positions.assigned
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_only_the_coordinator_is_unknown_behind_a_broken_connection(others: bool):
+    """A request in flight is not needed for librdkafka to notice it."""
+    driver = background(enable_auto_commit=False)
+    state, consumer = driver.state, driver.client.consumer
+    node = coordinator_node(state.coordinator.broker + others)
+    lost = on_disconnected(replace(state, in_flight={}), consumer, node, driver.now_us).state
+
+    assert others is isinstance(lost.coordinator, Known)
 
 
 def test_close_ends_no_fetch_session():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.consumer.calls import Failed
-from protocols.consumer.kip848.threads import Lag
+from protocols.consumer.calls import ExceptionName, Failed
+from protocols.consumer.kip848.background import take_event
+from protocols.consumer.kip848.state import Slot
+from protocols.consumer.kip848.threads import Lag, Polled
 from protocols.messages import FetchedRecords, FetchRequest, FetchResponse, OffsetFetchRequest
 from protocols.messages.errors import ErrorCode
+from protocols.values import replace
 
 from .driver import Beat, ClientDriver, parts
 
@@ -279,6 +282,21 @@ def test_nothing_is_handed_out_while_a_position_is_missing_and_the_event_is_open
     driver.advance(0.3)
 
     assert waits
+
+
+@pytest.mark.parametrize("earlier", [None, Failed(ExceptionName.DISCONNECT)])
+def test_a_failed_validation_is_thrown_for_the_next_poll_event(earlier: Failed | None):
+    """One that has failed already throws its own exception."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 0})
+    driver.poll()
+    failed = Failed(ExceptionName.FENCED_LEADER_EPOCH)
+    reads = replace(driver.state.reads, validation_failure=failed)
+    before = replace(driver.state, reads=reads, slot=Slot(7, 9, failed=earlier))
+    after = take_event(before, driver.client.consumer, Polled(7), driver.now_us).state
+
+    assert (earlier or failed) == after.slot.failed
+    assert after.reads.validation_failure is None
 
 
 def test_a_position_off_its_log_without_a_policy_is_thrown():

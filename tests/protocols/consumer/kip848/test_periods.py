@@ -80,12 +80,18 @@ def test_a_client_that_was_moved_goes_on_as_before(before, automatic):
     assert relative == client.relative(now + LATER_US)
     assert client.state.beat.due_us == state.beat.due_us + LATER_US
     assert client.state.poll_due_us == state.poll_due_us + LATER_US
+    assert at_of(client.state) == [at_us + LATER_US for at_us in at_of(state)]
     timer_us = state.request_timer_us
     assert client.state.request_timer_us == (None if timer_us is None else timer_us + LATER_US)
     assert client.state.autocommit_us == state.autocommit_us + LATER_US * automatic
     assert client.state.reads.next_correlation_id == state.reads.next_correlation_id + 5
     assert {0: 14, 1: 4} == driver.positions()
     assert [offset + 11 for offset in committed(state)] == committed(client.state)
+
+
+def at_of(state: ClientState) -> list[int]:
+    """Return when (us) the poll event was issued and when it ends, if there is one."""
+    return [] if state.slot is None else [state.slot.at_us, state.slot.deadline_us]
 
 
 def committed(state: ClientState) -> list[int]:
