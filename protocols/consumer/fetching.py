@@ -5,6 +5,7 @@ Source: ``AbstractFetch``. As its buffer, a :class:`Fetcher` is changed in place
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -28,6 +29,16 @@ AskedOf = Callable[[int, Readings], tuple[FetchPartition, ...]]
 """Returns what to ask a broker for, of the partitions that it leads."""
 
 
+class Connection(enum.IntEnum):
+    """A client's connection to a broker, the better choice for a request first."""
+
+    READY = 0
+    CONNECTING = 1
+    """It is opened again, and nothing has arrived over it."""
+
+    NONE = 2
+
+
 class Broken(NamedTuple):
     """A broken connection to a broker that has not responded since."""
 
@@ -44,6 +55,7 @@ class Fetcher(FetchBuffer):
         "_connected",
         "_errors_in_order",
         "_in_flight",
+        "_opened_ms",
         "_sessions",
         "_takes_hints",
     )
@@ -71,6 +83,9 @@ class Fetcher(FetchBuffer):
         self._connected: set[int] = set()
         """The brokers to which a connection is open, or is opened for a request that waits."""
 
+        self._opened_ms: dict[int, int] = {}
+        """When the latest connection to each broker was opened."""
+
         self._broken: dict[int, Broken] = {}
 
     # -- requests ----------------------------------------------------------------------------
@@ -91,7 +106,7 @@ class Fetcher(FetchBuffer):
             if leader == NO_LEADER or leader in self._in_flight or self.backs_off(leader, now):
                 continue
             if wanted := asked_of(leader, readings):
-                self._asks(leader)
+                self._asks(leader, now)
                 found.append((leader, FetchRequest(partitions=wanted)))
         return found
 
@@ -102,10 +117,10 @@ class Fetcher(FetchBuffer):
             () if leader in buffered else self._partitions_to_fetch(readings, {})
         )
 
-    def _asks(self, broker: int) -> None:
+    def _asks(self, broker: int, now: int) -> None:
         self._in_flight.add(broker)
         self._sessions.add(broker)
-        self._connected.add(broker)
+        self.connect(broker, now)
 
     def _partitions_to_fetch(
         self, readings: Readings, queued: Queued
@@ -151,8 +166,7 @@ class Fetcher(FetchBuffer):
     def arrived(self, response: FetchResponse) -> list[FetchedRecords]:
         """Buffer a response; return its errors that the client handles at once."""
         self._in_flight.discard(response.node)
-        if self._broken:
-            self._broken.pop(response.node, None)
+        self.answered(response.node)
         at_once, readings = [], self.positions.readings
         for part in response.partitions:
             reading = readings.get(part.partition)
@@ -176,6 +190,11 @@ class Fetcher(FetchBuffer):
         if part.current_leader is not None and self._takes_hints:
             self.positions.update_leader(part.partition, part.current_leader)
 
+    def answered(self, broker: int | None) -> None:
+        """Note that a broker has responded: its connection is ready."""
+        if self._broken and broker is not None:
+            self._broken.pop(broker, None)
+
     def disconnected(self, broker: int, ready_us: int = 0) -> None:
         """Drop the fetch in flight to ``broker``; fetch from it only after a metadata update.
 
@@ -196,15 +215,31 @@ class Fetcher(FetchBuffer):
             return True
         if not self.backs_off(broker, now):
             self._connected.add(broker)
+            self._opened_ms[broker] = now // 1_000
         return False
+
+    def drop_silent(self, broker: int | None) -> None:
+        """Close a connection over which a request has timed out; that of a fetch ends with the fetch."""
+        if broker is not None and broker not in self._in_flight:
+            self._connected.discard(broker)
+
+    def connection(self, broker: int) -> Connection:
+        """Return the state of the connection to a broker."""
+        if broker not in self._connected:
+            return Connection.NONE
+        return Connection.CONNECTING if broker in self._broken else Connection.READY
+
+    def opened_ms(self, broker: int) -> int:
+        """Return when (ms) a connection to a broker was last opened; 0: none was."""
+        return self._opened_ms.get(broker, 0)
+
+    def earliest_ready_us(self, brokers: Iterable[int]) -> int:
+        """Return when (us) the first of the reconnect back-offs to these brokers ends."""
+        return min([self._broken[each].ready_us for each in brokers if each in self._broken])
 
     def is_connected(self, broker: int) -> bool:
         """Return whether a connection to a broker is open, or is opened for a request that waits."""
         return broker in self._connected
-
-    def has_fetched(self, broker: int) -> bool:
-        """Return whether it has fetched from a broker."""
-        return broker in self._sessions
 
     def failures(self, broker: int) -> int:
         """Return how often the connection to a broker broke without a response in between."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 from operator import gt
 
 from assignors.types import TopicPartition
+from protocols.consumer.lookup import least_loaded
 from protocols.consumer.reader import MS, NEVER, Metadata, Reader, Reads, backoff_us, next_tick
 from protocols.machine import Send, SetTimer, Step
 from protocols.messages import (
@@ -47,8 +48,11 @@ def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     due = due_us(metadata, reader)
     if now < due:
         return Step(reads, (SetTimer(METADATA, due),))
-    brokers = metadata.brokers or reader.brokers
-    node = brokers[metadata.attempt % len(brokers)]
+    node = least_loaded(reader, reads, now, attempt=metadata.attempt)
+    if node is None:
+        ready = reader.fetcher.earliest_ready_us(metadata.brokers or reader.brokers)
+        waiting = replace(metadata, wanted=True, retry_us=ready)
+        return Step(replace(reads, metadata=waiting), (SetTimer(METADATA, ready),))
     if metadata.brokers:  # the connections to bootstrap servers are others
         reader.fetcher.connect(node, now)
     number, reads = reads.numbered()
@@ -128,7 +132,12 @@ def on_failure(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     metadata = reads.metadata
     retry = now + backoff_us(reader, "metadata", metadata.attempt, now)
     after = replace(
-        metadata, in_flight=None, wanted=True, attempt=metadata.attempt + 1, retry_us=retry
+        metadata,
+        in_flight=None,
+        asked_broker=None,
+        wanted=True,
+        attempt=metadata.attempt + 1,
+        retry_us=retry,
     )
     return Step(replace(reads, metadata=after), (SetTimer(METADATA, retry),))
 
@@ -136,6 +145,7 @@ def on_failure(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
 def on_timer(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
     """Request metadata, because of the age limit or because the last request timed out."""
     if reads.metadata.in_flight is not None:
+        reader.fetcher.drop_silent(reads.metadata.asked_broker)
         return on_failure(reads, reader, now)
     return refresh(reads, reader, now)
 
@@ -147,6 +157,7 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         name not in topics for name in reader.topics or ()
     )
     before = reads.metadata
+    reader.fetcher.answered(before.asked_broker)
     attempt = before.attempt + 1 if incomplete else 0
     outdated = not covers_all(before)
     equivalent = _equivalent(before, topics, reader, now)
@@ -158,6 +169,7 @@ def on_response(reads: Reads, reader: Reader, response: MetadataResponse, now: i
         fetched_us=now,
         wanted=incomplete or outdated,
         in_flight=None,
+        asked_broker=None,
         is_step=False,
         step_seen=before.step_seen and not before.is_step,
         attempt=attempt,

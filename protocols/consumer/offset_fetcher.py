@@ -163,6 +163,7 @@ def on_list_offsets_response(
     reads: Reads, reader: Reader, number: int, response: ListOffsetsResponse, now: int
 ) -> Step[Reads]:
     """Set positions to the returned offsets; retry partitions with an error later."""
+    reader.fetcher.answered(reads.listing[number].node)
     reads = _without_listing(reads, number)
     facts: list[Effect] = []
     failed, beyond = [], []

@@ -95,7 +95,7 @@ class Metadata:
     fetched_us: int | None = None
     in_flight: int | None = None
     asked_broker: int | None = None
-    """The broker that the last request was sent to."""
+    """The broker that the request in flight was sent to."""
 
     wanted: bool = True
     """An update was requested before the age limit."""

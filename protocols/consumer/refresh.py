@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from protocols.consumer import metadata
+from protocols.consumer.fetching import Connection
+from protocols.consumer.lookup import candidates
 from protocols.consumer.reader import MS, Metadata, Reader, backoff_us, turn_interval_us
 from protocols.messages import MetadataRequest, MetadataResponse
 from protocols.values import replace
@@ -22,7 +24,9 @@ from protocols.values import replace
 class NextRequest(NamedTuple):
     """The next metadata request of a calm client."""
 
-    node: int
+    nodes: tuple[int, ...]
+    """The brokers of which one gets it, whatever is in flight then."""
+
     request: MetadataRequest
     age_us: int
     """The time from a response to the next request, or in steps from one request to the next."""
@@ -56,16 +60,17 @@ def next_request(state: State, consumer: Reader) -> NextRequest | None:
         return None
     if settings.max_poll_interval_ms <= 2 * settings.heartbeat_interval_ms + thread_ms:
         return None
-    request, node = metadata.request_of(known), known.brokers[0]
-    if consumer.profile.in_background and not _is_usual(known, consumer, node):
+    nodes = candidates(consumer, state.reads)
+    if any(consumer.fetcher.connection(node) is not Connection.READY for node in nodes):
         return None
-    return NextRequest(node, request, age_ms * MS, consumer.profile.refreshes_in_steps, thread_us)
+    if not _is_usual(known, consumer):
+        return None
+    request, in_steps = metadata.request_of(known), consumer.profile.refreshes_in_steps
+    return NextRequest(nodes, request, age_ms * MS, in_steps, thread_us)
 
 
-def _is_usual(known: Metadata, consumer: Reader, node: int) -> bool:
-    """Return whether a request opens no connection, and is a step if the client refreshes in steps."""
-    if known.asked_broker != node or not consumer.fetcher.is_connected(node):
-        return False
+def _is_usual(known: Metadata, consumer: Reader) -> bool:
+    """Return whether a request of a client that refreshes in steps is a step."""
     if not consumer.profile.refreshes_in_steps:
         return True
     settings, due_us = consumer.settings, metadata.due_us(known, consumer)

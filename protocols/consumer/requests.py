@@ -19,6 +19,7 @@ from protocols.consumer.lookup import (
     WithoutBroker,
     ask_for_coordinator,
     back_off_lookup,
+    without_dropped,
 )
 from protocols.consumer.reader import Reader, Reads, reconnect_backoff_us
 from protocols.machine import Close, Effect, Send, SetTimer, Step
@@ -103,8 +104,7 @@ def look_up(
     unknown = state.coordinator
     assert isinstance(unknown, Unknown), "the coordinator is known"
     number, after = take_number(state)
-    known = state.reads.metadata.brokers
-    step = ask_for_coordinator(unknown, reader, known, number, without_broker, now)
+    step = ask_for_coordinator(unknown, reader, state.reads, number, without_broker, now)
     if step.state is unknown:
         return Step(state, step.effects)
     return Step(replace(after, coordinator=step.state), step.effects)
@@ -195,8 +195,11 @@ def on_data_connection_lost(
     failures = reader.fetcher.failures(broker)
     reader.fetcher.disconnected(broker, now + reconnect_backoff_us(reader, failures, now))
     step = on_reads(state, lambda reads: validation.on_connection_lost(reads, reader, broker, now))
-    if isinstance(state.coordinator, Unknown) and state.coordinator.asked_broker == broker:
-        step = step.then(fail_lookup)
+    unknown = step.state.coordinator
+    if isinstance(unknown, Unknown):
+        step = Step(replace(step.state, coordinator=without_dropped(unknown, broker)), step.effects)
+        if unknown.asked_broker == broker:
+            step = step.then(fail_lookup)
     return step.then(
         lambda s: on_reads(
             s, lambda reads: offset_fetcher.on_connection_lost(reads, reader, broker, now)

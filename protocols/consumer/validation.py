@@ -103,6 +103,7 @@ def on_epoch_response(
     now: int,
 ) -> Step[Reads]:
     """Handle a leader's response; retry partitions with an error after new metadata."""
+    reader.fetcher.answered(reads.validating[number].node)
     reads, asked = _without_validation(reads, number)
     known = {end.partition: end for end in response.end_offsets if end.error is ErrorCode.NONE}
     step = _retry(reads, reader, [tp for tp in asked if tp not in known], now)

@@ -16,6 +16,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.values import dataclass
@@ -29,7 +30,6 @@ from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.classic.membership import note_new_metadata
 from protocols.consumer.metadata import METADATA
 from protocols.groups.deletion import EXPIRE_OFFSETS
-from protocols.messages import MetadataResponse
 
 if TYPE_CHECKING:
     from emulator.world.cluster.hosts import Host
@@ -264,7 +264,7 @@ class Upkeep:
         self._world = world
         self._habits = habits
         self._now = now
-        self._answers: dict[tuple[int, object], MetadataResponse | None] = {}
+        self._answer = cache(world.router.metadata)
         self._requests: dict[str, Requests] = {}
         self._checks: list[Checks] = []
         self._all_us: list[int] | None = None
@@ -288,8 +288,8 @@ class Upkeep:
             return
         habit = self._habits.get(process.name)
         following = self._next_harmless(client) if habit and timer_us == due_us else None
-        trip_us = 0 if following is None else self._round_trip_us(process, following.node)
-        if habit is None or following is None or 2 * trip_us >= following.age_us:
+        trip_us = None if following is None else self._round_trip_us(process, following.nodes)
+        if habit is None or following is None or trip_us is None or 2 * trip_us >= following.age_us:
             self.limit_us = min(due_us, timer_us)
             return
         found = self._requests[process.name] = Requests(process, [], [])
@@ -310,20 +310,18 @@ class Upkeep:
         following = refresh.next_request(client.state, client.consumer)
         if following is None:
             return None
-        key = (following.node, following.request.topics)
-        if key not in self._answers:
-            self._answers[key] = self._world.router.metadata(following.request, following.node)
-        answer = self._answers[key]
-        if answer is None:
+        answer, *others = [self._answer(following.request, node) for node in following.nodes]
+        if answer is None or any(other != answer for other in others):
             return None
         state, consumer, apply = client.state, client.consumer, _applies_metadata(client)
         return following if refresh.brings_nothing(state, consumer, answer, apply) else None
 
-    def _round_trip_us(self, process: Process, node: int) -> int:
-        """Return the time from a request to the arrival of its response; delays are constant."""
-        wire, party = self._world.run.wire, broker_party(node)
-        there_us = wire.delay(process.party, party, self._now)
-        return there_us + wire.delay(party, process.party, self._now)
+    def _round_trip_us(self, process: Process, nodes: Iterable[int]) -> int | None:
+        """Return the constant time from a request to its response; None: it depends on the broker."""
+        wire, here, now = self._world.run.wire, process.party, self._now
+        parties = map(broker_party, nodes)
+        trips = {wire.delay(here, there, now) + wire.delay(there, here, now) for there in parties}
+        return trips.pop() if len(trips) == 1 else None
 
     def is_settled(self, end_us: int) -> bool:
         """Return whether every client has applied its last response when a period ends then."""

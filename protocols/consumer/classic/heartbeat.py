@@ -30,7 +30,14 @@ from protocols.consumer.classic.state import (
     Membership,
 )
 from protocols.consumer.clients import FirstHeartbeat, PollsCheck, SessionEnd, Unanswered
-from protocols.consumer.lookup import LOOKUP, LOSES_COORDINATOR, Known, Unknown, back_off_lookup
+from protocols.consumer.lookup import (
+    LOOKUP,
+    LOSES_COORDINATOR,
+    Known,
+    Unknown,
+    back_off_lookup,
+    drop_lookup,
+)
 from protocols.consumer.reader import MS, NEVER, backoff_us, turn_interval_us
 from protocols.consumer.requests import look_up
 from protocols.machine import CancelTimer, SetTimer, Step
@@ -350,8 +357,7 @@ def look_up_again(state: ClientState, consumer: Consumer, now: int) -> Step[Clie
     assert isinstance(unknown, Unknown)
     if unknown.lookup is None:
         return look_up(state, consumer, now)
-    forgotten = replace(unknown, attempt=unknown.attempt + 1, lookup=None, asked_broker=None)
-    return Step(replace(state, coordinator=forgotten))
+    return Step(replace(state, coordinator=drop_lookup(unknown)))
 
 
 def on_coordinator_found(
@@ -368,6 +374,8 @@ def on_coordinator_found(
     unknown = state.coordinator
     if not isinstance(unknown, Unknown):
         return Step(state)
+    if number == unknown.lookup:
+        consumer.fetcher.answered(unknown.asked_broker)
     broken = state.reconnect
     unavailable = broken.broker == response.node_id and now < broken.ready_us
     if response.error is not ErrorCode.NONE or unavailable:

@@ -184,6 +184,7 @@ def _on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[C
     if not isinstance(state.coordinator, Unknown):
         return Step(state)
     if state.coordinator.lookup is not None:
+        consumer.fetcher.drop_silent(state.coordinator.asked_broker)
         return heartbeat.on_lookup_failed(state, consumer, now)
     return look_up(state, consumer, now)
 

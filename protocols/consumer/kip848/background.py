@@ -282,6 +282,7 @@ def on_coordinator_found(
     unknown = state.coordinator
     if not isinstance(unknown, Unknown) or unknown.lookup != number:
         return Step(state)
+    consumer.fetcher.answered(unknown.asked_broker)
     if response.error is not ErrorCode.NONE:
         return on_lookup_failed(state, consumer, now)
     again_us = (
@@ -360,6 +361,7 @@ def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
     """Handle a lookup without a response; the next round looks up again."""
     unknown = state.coordinator
     if isinstance(unknown, Unknown) and unknown.lookup is not None:
+        consumer.fetcher.drop_silent(unknown.asked_broker)
         return on_lookup_failed(state, consumer, now)
     return Step(state)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.consumer.refresh import brings_nothing, next_request
-from protocols.messages import MetadataResponse
-from protocols.values import replace
+from protocols.messages import FetchResponse, MetadataResponse
 
 from .classic.driver import member
 from .classic.test_background import background
@@ -25,17 +24,26 @@ def test_a_response_brings_nothing_only_if_every_position_has_its_leader(follows
     assert follows is brings
 
 
-@pytest.mark.parametrize("name", ["aiokafka", "librdkafka"])
-def test_requests_of_a_client_in_the_background_are_alike_if_one_broker_answers_them(name: str):
-    """A request to another broker may open a connection."""
-    driver = background(name, enable_auto_commit=False, brokers=(1, 2))
-    driver.stable()
+@pytest.mark.parametrize(
+    ("name", "nodes"), [("java", (1,)), ("aiokafka", (1, 2)), ("librdkafka", (1,))]
+)
+def test_requests_are_alike_if_each_broker_that_may_be_asked_is_connected(name: str, nodes):
+    """Another request opens a connection; aiokafka may ask any broker."""
+    settings = {"enable_auto_commit": False, "brokers": (1, 2)}
+    driver = member(**settings) if name == "java" else background(name, **settings)
+    if name != "java":
+        driver.stable()
     driver.poll()
     state, consumer = driver.state, driver.client.consumer
+    for broker in (1, 2):
+        consumer.fetcher.arrived(FetchResponse(broker, ()))
+    consumer.fetcher.drop_silent(2)
+    if name == "aiokafka":
+        assert next_request(state, consumer) is None
+        consumer.fetcher.connect(2)
     found = next_request(state, consumer)
     assert found is not None
-    other = replace(state.metadata, asked_broker=2)
-    moved = replace(state, reads=replace(state.reads, metadata=other))
+    assert (nodes, 300_000_000) == (found.nodes, found.age_us)
 
-    assert (1, 300_000_000) == (found.node, found.age_us)
-    assert next_request(moved, consumer) is None
+    consumer.fetcher.disconnected(1)
+    assert next_request(state, consumer) is None
