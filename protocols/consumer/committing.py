@@ -33,13 +33,18 @@ from protocols.messages import (
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
-RETRIED = LOSES_COORDINATOR | {
-    ErrorCode.REQUEST_TIMED_OUT,
+_OF_COORDINATORS = LOSES_COORDINATOR | {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.NETWORK_EXCEPTION,
 }
+RETRIED = _OF_COORDINATORS | {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 """Errors after which commitSync retries; NETWORK_EXCEPTION is a lost connection."""
+
+
+def retried(reader: Reader) -> frozenset[ErrorCode]:
+    """Return the errors after which a client repeats a commit that it waits for."""
+    return RETRIED if reader.profile.repeats_for_partitions else _OF_COORDINATORS
+
 
 _Partitions = tuple[TopicPartition, ...]
 _ORDERS = 1 << 12

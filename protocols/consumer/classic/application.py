@@ -49,7 +49,7 @@ from protocols.consumer.classic.phases import (
     Resume,
 )
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
-from protocols.consumer.committing import RETRIED, automatic_offsets
+from protocols.consumer.committing import automatic_offsets, retried
 from protocols.consumer.lookup import Known, Unknown
 from protocols.consumer.reader import MS, backoff_us
 from protocols.consumer.requests import look_up, on_reads
@@ -202,7 +202,7 @@ def _react(
 ) -> Step[ClientState]:
     if error is NONE:
         return _return_from(state, app, CommitResult(app.offsets))
-    if error not in RETRIED:
+    if error not in retried(consumer):
         exception = exception_for(state, flight, error)
         return _return_from(state, app, CommitResult(app.offsets, exception, error))
     retry = now + backoff_us(consumer, "commit", app.attempt, now)

@@ -18,7 +18,7 @@ from protocols.consumer.classic.phases import (
 )
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight, Membership
 from protocols.consumer.clients import InRebalance
-from protocols.consumer.committing import RETRIED
+from protocols.consumer.committing import retried
 from protocols.consumer.lookup import LOSES_COORDINATOR, Known
 from protocols.consumer.requests import take_number
 from protocols.facts import CommitAnswered, CommitKind, CommitRefused, CommitSent
@@ -206,9 +206,9 @@ def on_commit_response(
     if error is NONE:
         if consumer.store is not None:
             consumer.store.committed(flight.commit)
-        return on_commit_ended(state, number, flight, error)
+        return on_commit_ended(state, consumer, number, flight, error)
     return _side_effects(state, consumer, flight, error, now).then(
-        lambda s: on_commit_ended(s, number, flight, error)
+        lambda s: on_commit_ended(s, consumer, number, flight, error)
     )
 
 
@@ -257,7 +257,7 @@ def _fenced(state: ClientState, flight: InFlight) -> ClientState:
 
 
 def on_commit_ended(
-    state: ClientState, number: int, flight: InFlight, error: ErrorCode
+    state: ClientState, consumer: Consumer, number: int, flight: InFlight, error: ErrorCode
 ) -> Step[ClientState]:
     """Record the end of a commit for the call or the callback that waits for it."""
     ended = Report(
@@ -267,7 +267,8 @@ def on_commit_ended(
     )
     match flight.kind:
         case CommitKind.PREPARE:
-            return Step(replace(state, prepare=_prepared(state, number, error)), (ended,))
+            prepare = _prepared(state, consumer, number, error)
+            return Step(replace(state, prepare=prepare), (ended,))
         case CommitKind.AUTO | CommitKind.ASYNC:
             return Step(
                 replace(state, callbacks=(*state.callbacks, (flight, number, error))), (ended,)
@@ -276,11 +277,11 @@ def on_commit_ended(
             return Step(state, (ended,))
 
 
-def _prepared(state: ClientState, number: int, error: ErrorCode) -> Prepare:
+def _prepared(state: ClientState, consumer: Consumer, number: int, error: ErrorCode) -> Prepare:
     prepare = state.prepare
     if not isinstance(prepare, PrepareCommitting) or prepare.commit != number:
         return prepare
-    if error in RETRIED:
+    if error in retried(consumer):
         return replace(prepare, commit=None)
     return PrepareCommitted(prepare.gone)
 

@@ -177,7 +177,7 @@ def _lose_one(
             return Step(replace(state, future=failed))
         case Api.COMMIT:
             error = ErrorCode.NETWORK_EXCEPTION
-            step = commits.on_commit_ended(state, number, flight, error)
+            step = commits.on_commit_ended(state, consumer, number, flight, error)
             return step.then(
                 lambda s: application.on_commit_sync_response(
                     s, consumer, number, flight, error, now

@@ -87,6 +87,9 @@ class ClientProfile:
     """Whether automatic commits carry leader epochs, with which the next owner checks its position."""
 
     repeats_commits: Repeats = Repeats.RETRIABLE
+    repeats_for_partitions: bool = True
+    """Whether commits that wait are repeated after errors of a partition, not only the coordinator's."""
+
     looks_up_again: bool = True
     """Whether a commit that another broker than the coordinator answers makes it look that up."""
 
@@ -175,7 +178,6 @@ class ClientProfile:
     """Whether JoinGroup may take as long as the rebalance timeout; else no longer than other requests."""
 
     next_join: NextJoin = NextJoin.NOTHING
-
     unanswered_heartbeat: Unanswered = Unanswered.SENT
     first_heartbeat: FirstHeartbeat = FirstHeartbeat.JOINED
     first_heartbeat_ms: int | None = None

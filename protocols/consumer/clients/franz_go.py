@@ -3,7 +3,8 @@
 Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.go`` (``loopCommit``,
 ``defaultRevoke``, ``undirtyUncommitted``, ``heartbeat``: ``cooperativeFastCheck``, ``manageFailWait``,
 ``handleJoinResp``, ``setupAssignedAndHeartbeat``), ``source.go`` (``handleReqResp``),
-``client.go`` (``Client.broker``: each known broker in turn, in an order that is drawn).
+``client.go`` (``Client.broker``: each known broker in turn, in an order that is drawn;
+``maybeDeleteStaleCoordinator``: the errors after which a request of a group is repeated).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ FRANZ_GO = ClientProfile(
     covers=Covers.EARLIER_POLLS,
     commit_clock=CommitClock.TICKS,
     repeats_commits=Repeats.NONE,
+    repeats_for_partitions=False,
     in_rebalance=InRebalance.WAITS,
     joins_after_refusal=False,
     commits_cost_membership=False,

@@ -136,6 +136,36 @@ def test_aiokafka_sleeps_before_it_repeats_the_commit_of_a_rebalance():
     assert driver.pending(JoinGroupRequest)
 
 
+@pytest.mark.parametrize(
+    ("error", "repeats"),
+    [
+        (E.UNKNOWN_TOPIC_OR_PARTITION, False),
+        (E.REQUEST_TIMED_OUT, False),
+        (E.COORDINATOR_LOAD_IN_PROGRESS, True),
+        (E.NOT_COORDINATOR, True),
+    ],
+)
+def test_franz_go_repeats_a_commit_only_after_errors_of_the_coordinator(error, repeats):
+    """``maybeDeleteStaleCoordinator`` names them; the commit before a rebalance and ``CommitOffsetsSync``."""
+    driver = background("franz-go", assignors=("range",))
+    driver.stable({0: 0})
+    driver.commit_sync({0: 1})
+    driver.committed(error)
+    driver.advance(1_000)
+    assert repeats == bool(driver.pending(OffsetCommitRequest))
+    if repeats:
+        driver.committed()
+
+    driver.hand({0: 6})
+    driver.poll()
+    driver.advance_until(HeartbeatRequest)
+    driver.beaten(E.REBALANCE_IN_PROGRESS)
+    driver.committed(error)
+    driver.advance(1_000)
+    assert repeats == bool(driver.pending(OffsetCommitRequest))
+    assert repeats != bool(driver.pending(JoinGroupRequest))
+
+
 def test_an_eager_member_stops_handing_out_records_when_the_commit_leaves():
     """All it owns is pending revocation: nothing is returned, nothing fetched."""
     driver = ClientDriver(max_poll_records=5)
@@ -359,4 +389,5 @@ def test_a_late_response_does_not_end_the_wait_for_a_later_commit():
     driver = preparing()
     waiting = PrepareCommitting(driver.now_us + 10_000_000, 7, frozenset())
     for error in (E.NONE, E.REQUEST_TIMED_OUT):
-        assert waiting == _prepared(replace(driver.state, prepare=waiting), 6, error)
+        state = replace(driver.state, prepare=waiting)
+        assert waiting == _prepared(state, driver.client.consumer, 6, error)
