@@ -53,7 +53,7 @@ def _copier(kind: type[T]) -> Any:
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     if not hasattr(kind, "__slots__") and not hasattr(kind, "__post_init__"):
         return partial(_copy_whole, kind, frozenset(field.name for field in fields))
-    if hasattr(kind, "__post_init__") or not hasattr(kind, "__slots__"):
+    if hasattr(kind, "__post_init__"):
         return lambda value, changes: dataclasses.replace(value, **changes)
     return _slot_copier(kind, [field.name for field in fields])
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from immutables import Map
 
 from assignors.java import java_hash
-from protocols.java_maps import TimelineMap, spread
+from protocols.java_maps import TimelineMap, recounted, spread
 
 TIMELINE_MAPS = [
     # p: put, r: remove; then the keys as an iterator of Kafka's table hands them out: slot by slot,
@@ -59,6 +60,20 @@ def test_a_table_never_shrinks():
 
     assert 8 == grown.length
     assert 2 == len(grown)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        (("a", "b"), ("b", "a"), {"a": 2, "b": 1}),
+        (("a", "b"), ("a", "c"), {"a": 2, "c": 1}),
+        ((), ("a", "a"), {"a": 3, "b": 1}),
+        (("a",), (), {"a": 1, "b": 1}),
+    ],
+)
+def test_each_list_counts_a_name_once(before, after, counts):
+    """A name that no list has any more is not counted as 0."""
+    assert counts == dict(recounted(Map({"a": 2, "b": 1}), before, after))
 
 
 def test_the_spread_hash_mixes_both_halves():

@@ -26,9 +26,11 @@ def test_all_questions_agree_with_the_definition(spans, first, end):
 
     assert gone == members(removed.ranges)
     assert all(low < high for low, high in removed.ranges)
+    assert not {*removed.starts} & {*removed.ends}
     assert sum(at not in gone for at in range(first)) == removed.records_before(first)
     assert there == [at for run in removed.runs(first, end) for at in range(*run)]
     assert gone & {*range(first, end)} == members(removed.within(first, end))
+    assert all(low < high for low, high in removed.within(first, end))
     assert (end < first) or len(there) == removed.count_in(first, end)
     assert next(at for at in range(first, 200) if at not in gone) == removed.next_record(first)
 
@@ -56,3 +58,10 @@ def test_a_full_poll_stops_before_the_gap():
     removed = Removed.of([(3, 5)])
 
     assert [(0, 3, 3), (0, 3, 5)] == [next_run(removed, 0, 9, limit) for limit in (3, 4)]
+
+
+def test_a_part_next_to_removed_offsets_has_none_of_them():
+    """Also no empty range."""
+    removed = Removed.of([(3, 5)])
+
+    assert [[], [], [(3, 4)]] == [list(removed.within(*part)) for part in ((5, 9), (0, 3), (0, 4))]

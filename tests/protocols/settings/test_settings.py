@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from protocols.settings import (
     LEFT_OUT,
     BrokerSettings,
     ConsumerSettings,
+    Kind,
+    Setting,
     by_duration_ms,
     defaults_of,
     fields_by_name,
     settings_of,
 )
+from protocols.settings.kinds import declared
+
+
+def test_only_declared_settings_have_defaults():
+    """Other fields of the class are no settings, and a setting may have to be given."""
+    named = Setting("max.size", Kind.COUNT, "A size.")
+
+    @dataclasses.dataclass
+    class Some:
+        given: int = dataclasses.field(metadata={"setting": named})
+        size: int = declared(5, Setting("size", Kind.COUNT, "A size."))
+        other: int = 7
+
+    assert {"size": 5} == defaults_of(Some)
 
 
 @pytest.mark.parametrize("kind", [ConsumerSettings, BrokerSettings])
