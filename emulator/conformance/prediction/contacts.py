@@ -19,8 +19,9 @@ from emulator.conformance.captured.client_logs import (
     times_of,
 )
 from emulator.conformance.captured.coordinator_log import offset_lines
-from emulator.conformance.captured.traces import Listened, Trace, milliseconds
+from emulator.conformance.captured.traces import Listened, Trace, member_settings, milliseconds
 from emulator.conformance.prediction.facts import trace_at
+from protocols.consumer.clients import FirstHeartbeat, profile_of
 
 HEARTBEAT_INTERVAL_US = 3_000_000
 """Kafka's default of ``heartbeat.interval.ms``."""
@@ -171,13 +172,19 @@ def heartbeats(capture: Capture, member: str) -> Heartbeats | None:
 
 
 def _begun(capture: Capture, trace: Trace) -> tuple[int, ...]:
-    """Return when a member that does not log its heartbeats restarted their interval."""
+    """Return when a member that does not log its heartbeats restarted their interval.
+
+    The call of the assigned listener follows the answer to SyncGroup at once.
+    """
     if "lib" not in trace.conf:
         return _acknowledged(capture.client_logs[trace.name])
-    if trace.protocol == "consumer":
-        calls = [each for each in trace.entries if isinstance(each, Listened)]
-        return tuple(each.at_us for each in calls if each.call == "assigned")
-    return _stabilised(capture)
+    first = profile_of(member_settings(trace).client).first_heartbeat
+    if trace.protocol != "consumer" and first is FirstHeartbeat.OWN_CLOCK:
+        return _stabilised(capture)
+    calls = [each for each in trace.entries if isinstance(each, Listened)]
+    assigned = [each for each in calls if each.call == "assigned"]
+    begins = trace.protocol != "consumer" and first is FirstHeartbeat.SYNCED
+    return tuple(each.began_us if begins else each.at_us for each in assigned)
 
 
 def _stabilised(capture: Capture) -> tuple[int, ...]:

@@ -3,9 +3,10 @@
 Source: ``consumer/group.py`` (``__next__``, ``_poll_once``, ``DEFAULT_CONFIG``),
 ``consumer/fetcher.py`` (``fetch_records``), ``coordinator/consumer.py``
 (``_maybe_auto_commit_offsets_async``, ``_on_join_prepare_async``, ``time_to_next_poll``,
-``_perform_assignment``), ``client_async.py`` (``least_loaded_node``).
+``_perform_assignment``), ``net/manager.py`` (``least_loaded_node``).
 
 Membership: ``join_group_async`` (a join that is done when poll begins to await it is not looked at),
+``_enable_heartbeat`` (when a poll has taken the answer to SyncGroup),
 ``_invoke_rebalance_listener_async`` (a listener that is no coroutine runs in the event loop),
 ``_do_heartbeat`` (``FencedInstanceIdError``).
 """
@@ -19,6 +20,7 @@ from protocols.consumer.clients import (
     ClientProfile,
     CommitClock,
     Covers,
+    FirstHeartbeat,
     LeaderMetadata,
     PollsCheck,
     Runs,
@@ -45,6 +47,7 @@ KAFKA_PYTHON = ClientProfile(
     throws_fenced=False,
     polls_check=PollsCheck.HEARTBEATS,
     unanswered_heartbeat=Unanswered.WAITS,
+    first_heartbeat=FirstHeartbeat.SYNCED,
     reads={"iterator": Amount.SETTING, "poll": Amount.SETTING},
     assignors={
         "range": "range",

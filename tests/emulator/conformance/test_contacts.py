@@ -13,7 +13,7 @@ from emulator.conformance.prediction.contacts import (
     logged_lateness,
 )
 from emulator.conformance.prediction.faults import acts_of
-from emulator.conformance.prediction.noise import noise_of
+from emulator.conformance.prediction.noise import EVENT_LOOP, noise_of
 from emulator.conformance.prediction.rebuild import rebuild
 from emulator.scenario.model import Constant
 from emulator.scenario.tables.distributions import mean_us
@@ -42,6 +42,23 @@ def test_every_session_expires_a_session_timeout_after_a_heartbeat(comparable_ca
     run = comparable_capture
     if run.has_epochs and run.actions and run.actions[0].do in ("sigkill", "sigstop"):
         assert 0 <= lateness(run) < MAX_LATE_US
+
+
+@pytest.mark.parametrize(
+    ("name", "most_us"), [("crash-kafka-python/run-1", 2_000), ("crash-aiokafka/run-1", 3_000)]
+)
+def test_heartbeats_of_an_event_loop_count_from_the_assignment(capture, name, most_us):
+    """From the join phase on, SyncGroup would count as their lateness: 4.1 and 3.4 ms each."""
+    run = capture(name)
+
+    assert 0 <= lateness(run) < most_us
+
+
+def test_heartbeats_of_kafka_python_are_as_late_as_its_polls(capture):
+    """The first ones of a process are later; those of the other members were sent before the eviction."""
+    run = capture("crash-kafka-python/run-1")
+
+    assert EVENT_LOOP.late_mean == noise_of(run).late_mean < lateness(run)
 
 
 def test_the_last_contact_is_the_last_heartbeat(capture):

@@ -17,7 +17,6 @@ OUTSIDE = {
     "close-consumer": (1,),
     "coordinator-kill-consumer": (1, 2),
     "coordinator-pause-consumer": (2,),
-    "crash-kafka-python": (1, 2),
     "crash-librdkafka": (1, 2, 3),
     "migration": (1, 2, 3),
     "migration-back": (3, 4),
@@ -26,6 +25,7 @@ OUTSIDE = {
     "pause-long-consumer": (1, 3),
     "poll-exceeded-consumer": (2,),
     "recreated-topic-classic": (1,),
+    "slow-handler-kafka-python": (2,),
     "slow-listener-consumer": (2,),
     "static-return-consumer": (3,),
 }

@@ -91,7 +91,7 @@ SUFFICIENT_SEEDS = {
     "close-range-auto/run-2": (1, 86),
     "coordinator-kill/run-1": (1, 81),
     "crash-aiokafka/run-1": (1, 54),
-    "crash-kafka-python/run-1": (1, 3),
+    "crash-kafka-python/run-1": (1, 22),
     "crash-range-auto/run-21": (1, 11),
     "crash-sync-batch/run-1": (1, 3),
     "crash-sync-batch/run-2": (1, 4),

@@ -35,10 +35,13 @@ def test_aiokafka_sends_no_heartbeat_until_its_assigned_listener_has_returned():
     assert 3_000 == driver.advance_until(HeartbeatRequest)
 
 
-@pytest.mark.parametrize(("client", "after_ms"), [("franz-go", 5_000), ("java", 3_000)])
-def test_franz_go_begins_its_heartbeats_with_the_answer_to_its_sync_group(client, after_ms):
-    """``setupAssignedAndHeartbeat`` follows ``joinAndSync``; Java begins with JoinGroup's answer."""
-    driver = background(client, assignors=("range",)) if client != "java" else ClientDriver()
+@pytest.mark.parametrize(
+    ("client", "after_ms"), [("franz-go", 5_000), ("kafka-python", 5_000), ("java", 3_000)]
+)
+def test_some_clients_begin_their_heartbeats_with_the_answer_to_sync_group(client, after_ms):
+    """``setupAssignedAndHeartbeat``, ``_enable_heartbeat``; Java begins with JoinGroup's answer."""
+    driver = background(client, assignors=("range",)) if client == "franz-go" else ClientDriver()
+    driver.client.consumer = replace(driver.client.consumer, profile=profile_of(client))
     driver.poll_until(JoinGroupRequest)
     driver.poll(60_000)
     began = driver.now_us
