@@ -25,14 +25,20 @@ from protocols.consumer.classic import (
 from protocols.consumer.classic.async_commits import due_at_poll
 from protocols.consumer.classic.calm import POLL, CalmPoll, moved_responses
 from protocols.consumer.classic.periods import Recurring, moves_requests, relative_state
-from protocols.consumer.classic.phases import Calling, Closing, CommittingSync, is_in_close
+from protocols.consumer.classic.phases import (
+    Calling,
+    Closing,
+    CommittingSync,
+    Joining,
+    is_in_close,
+)
 from protocols.consumer.classic.responses import pump, respond
 from protocols.consumer.classic.state import ClientState
 from protocols.consumer.classic.thread import ApplicationThread
 from protocols.consumer.reader import NEVER
 from protocols.consumer.requests import Renumbered, begin_call
 from protocols.machine import Call, SetTimer, Step
-from protocols.messages import Envelope, FetchResponse
+from protocols.messages import Envelope, FetchResponse, JoinGroupResponse
 from protocols.values import replace
 
 
@@ -224,8 +230,18 @@ class Client(ApplicationThread, Recurring):
         after = replace(self.state, inbox=(*self.state.inbox, envelope))
         if self._pumping():
             return self._took(pump(after, self.consumer, now), now)
+        if self._joins_on(body):
+            return Step(self.state, self._become(pump(after, self.consumer, now)))
         effects = self._become(heartbeat.wake_for_responses(after, self.consumer, now))
         return Step(self.state, effects)
+
+    def _joins_on(self, body: object) -> bool:
+        """Return whether the thread of the network sends SyncGroup though the application does not wait.
+
+        The event loop of kafka-python awaits the answer to JoinGroup (``_do_join_and_sync_async``).
+        """
+        joins = type(body) is JoinGroupResponse and isinstance(self.state.future, Joining)
+        return joins and not self.consumer.profile.takes_late_joins
 
     def _fetched(self, response: FetchResponse, now: int) -> Step[ClientState]:
         """Buffer records at once if poll waits for them, else when a thread polls the network.

@@ -14,6 +14,7 @@ from protocols.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    SyncGroupRequest,
 )
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
@@ -145,6 +146,21 @@ def test_kafka_python_does_not_throw_what_ended_a_join_between_two_polls(client:
 
     assert joins == bool(driver.pending(JoinGroupRequest))
     assert joins != isinstance(driver.returned[-1], Failed)
+
+
+@pytest.mark.parametrize(("client", "syncs"), [("kafka-python", True), ("java", False)])
+def test_kafka_python_sends_sync_group_also_between_two_polls(client: str, syncs: bool):
+    """Its event loop runs beside the application (``_do_join_and_sync_async``); Java's poll sends it."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.client.consumer = replace(driver.client.consumer, profile=profile_of(client))
+    driver.poll_until(JoinGroupRequest)
+    driver.poll(1)
+    driver.advance(2)
+    driver.joined()
+    assert syncs == bool(driver.pending(SyncGroupRequest))
+
+    driver.poll(100)
+    assert 1 == len(driver.pending(SyncGroupRequest))
 
 
 @pytest.mark.parametrize("client", ["java", "kafka-python"])
