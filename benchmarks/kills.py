@@ -54,7 +54,7 @@ between = ["8s", "10s"]
 STUDY = """
 title = "how often to commit?"
 scenario = "scenario.toml"
-seeds = 6
+seeds = 3
 metrics = ["reprocessed", "takeover_first_s"]
 [[vary]]
 name = "commit interval"

@@ -248,6 +248,7 @@ def test_any_claims_end_in_an_assignment_or_a_named_defect(drawn) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @settings(max_examples=200, deadline=None)
 @given(claiming_groups())
 def test_many_more_claims_end_in_an_assignment_or_a_named_defect(drawn) -> None:

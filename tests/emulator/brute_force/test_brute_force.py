@@ -96,6 +96,7 @@ def test_where_nothing_happens_the_ledger_is_empty(document, seed):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @settings(unhurried, max_examples=15)
 @given(document=DISTURBED, seed=seeds)
 def test_the_ledger_counts_every_message_for_long(document, seed):

@@ -21,6 +21,7 @@ def test_whatever_happens_on_the_way_the_ledger_counts_every_message(document, s
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @settings(unhurried, max_examples=6)
 @given(document=MIGRATING, seed=seeds)
 def test_the_ledger_counts_every_message_on_the_way_for_long(document, seed):

@@ -11,19 +11,19 @@ from benchmarks.kills import DISTURBANCES, POSSIBLE, commands, problem_after
 
 pytestmark = pytest.mark.long
 
-SLOW = ("study", "audit")
-"""Disturbed in other ways than these two, they are left to the soaks; imports take less time."""
-
-ALWAYS = ("killed", "two at once")
+NEVER_LEFT_OUT = {
+    "study": ("killed", "two at once"),
+    "import": ("killed", "full disk", "full file system"),
+    "audit": ("killed", "read-only"),
+}
+"""The other disturbances of a command are left to the soaks."""
 
 
 def disturbed() -> list:
     """Return each command with each disturbance."""
     return [
-        pytest.param(
-            name, how, marks=pytest.mark.soak if name in SLOW and how not in ALWAYS else ()
-        )
-        for name in ("study", "import", "audit")
+        pytest.param(name, how, marks=() if how in ways else pytest.mark.soak)
+        for name, ways in NEVER_LEFT_OUT.items()
         for how in DISTURBANCES
     ]
 

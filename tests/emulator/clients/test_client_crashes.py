@@ -101,6 +101,7 @@ def cost_of_crash(column: Column, at_ms: int) -> tuple[int, int]:
 
 
 @pytest.mark.long
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_crash_costs_at_most_what_the_column_says_and_about_as_much(name):
     """The worst of 25 instants costs more than half of each bound: neither could be half as large."""

@@ -146,6 +146,7 @@ def test_a_race_lies_within_the_spread_of_seeds(kept, name):
 
 
 @pytest.mark.long
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", MADE_HERE)
 def test_a_run_of_an_experiment_lies_within_the_spread_of_seeds(kept, name):
     """As above, for runs that anyone can make again."""
@@ -387,10 +388,8 @@ def test_a_spoiled_capture_is_refused_or_judged(tmp_path, kept, data, name):
     check_spoiled(tmp_path, data, kept / name)
 
 
-# -- all of them -------------------------------------------------------------------------------
-
-
 @pytest.mark.long
+@pytest.mark.one_of(2)
 def test_every_capture_at_hand_is_inside(capture_at_hand):
     """All runs are inside, races with up to 200 seeds."""
     verdict = judged(capture_at_hand.path)

@@ -80,6 +80,7 @@ def test_a_world_depends_on_its_seed_alone():
 
 
 @pytest.mark.long
+@pytest.mark.soak
 def test_many_small_worlds_are_right_in_every_way():
     """The same for more worlds."""
     assert hold_worlds(range(100, 200)) > 90

@@ -133,6 +133,7 @@ def test_a_mutated_document_is_a_scenario_or_refused(document):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @given(mutated_documents())
 @settings(max_examples=200, deadline=None)
 def test_many_mutated_documents_are_scenarios_or_refused(document):
@@ -141,6 +142,7 @@ def test_many_mutated_documents_are_scenarios_or_refused(document):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @given(mutated_texts())
 @settings(max_examples=200, deadline=None)
 def test_many_mutated_texts_are_scenarios_or_refused(text):

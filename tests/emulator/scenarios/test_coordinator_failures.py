@@ -125,6 +125,7 @@ def test_at_no_step_is_a_record_repeated_or_lost_or_a_member_removed(step):
 
 
 @pytest.mark.long
+@pytest.mark.one_of(2)
 @each_seed
 @pytest.mark.parametrize(
     ("step", "cause", "avoided"),

@@ -127,6 +127,7 @@ def test_what_went_wrong_comes_before_the_totals(drawn):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @settings(max_examples=40, phases=(Phase.generate, Phase.shrink))
 @given(WORLDS)
 def test_what_went_wrong_comes_before_the_totals_in_many_worlds(drawn):

@@ -89,6 +89,7 @@ def test_a_mutated_file_is_played_or_refused(tmp_path, text):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @given(text=mutated() | nudged())
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40

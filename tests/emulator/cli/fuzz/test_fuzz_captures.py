@@ -153,6 +153,7 @@ def test_a_mutated_capture_is_judged_or_refused(capture, chance):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @given(chance=st.randoms(use_true_random=False))
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12

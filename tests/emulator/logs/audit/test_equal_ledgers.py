@@ -165,6 +165,7 @@ def test_an_audit_of_any_run_comes_to_its_ledger(document, seed):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @settings(unhurried, max_examples=8)
 @given(document=DISTURBED, seed=st.integers(0, 1 << 30))
 def test_an_audit_of_any_run_comes_to_its_ledger_for_long(document, seed):

@@ -134,6 +134,7 @@ FAULTS = (
 
 
 @pytest.mark.long
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("classic", [0, 1], ids=["consumer", "both protocols"])
 @pytest.mark.parametrize("commit", ["auto", "sync"])
 def test_a_fault_of_a_consumer_group_at_many_instants_of_a_period(commit, classic):
