@@ -66,6 +66,7 @@ def undone_of(history: History) -> int:
     return builder.close().undone
 
 
+@pytest.mark.plain_of(1)
 @pytest.mark.parametrize(
     ("undone", "worked", "records"),
     [
