@@ -185,7 +185,7 @@ class Count:
         )  # without a group, from the first reader on
         start = what.offset
         assert (what.consumer, what.partition) not in self.readers
-        lowest = 0 if log.late else start
+        lowest = 0 if log.late and not log.deleted else start
         log.base = min(lowest, start) if log.base is None else min(log.base, start)
         log.pass_over(log.base, start)
         reader = Reader(log, start, start, len(log.cuts), what.consumer)
