@@ -217,7 +217,7 @@ def test_with_two_in_sync_nothing_is_acknowledged_alone():
 
 def test_two_coordinators_may_give_a_partition_to_a_member_each():
     """On either side of a cut the group continues without the members on the other."""
-    run = emulator.run(load(Path(__file__).parent / "split_brain.toml"), 0)
+    run = emulator.run(load(Path(__file__).parent / "split_brain.toml"), 1)
     details = {(entry.cause, entry.detail) for entry in run.ledger.entries}
 
     assert {
