@@ -46,7 +46,7 @@ SHOWS = {
     "aborted-transactions": set(),
     "compaction-overtakes": set(),
     "c3-heartbeats-between-records": {Cause.TWO_OWNERS},
-    "h2-outside-the-group": {Cause.STALE_COORDINATOR},
+    "h2-outside-the-group": {Cause.STALE_COORDINATOR, Cause.CRASHED, Cause.TWO_OWNERS},
     "h5-loading-is-fatal": set(),
     "i7-reset-at-each-assignment": {Cause.RESET},
     "producer-repeats": {Cause.CRASHED},
