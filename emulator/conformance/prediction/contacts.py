@@ -178,13 +178,16 @@ def _begun(capture: Capture, trace: Trace) -> tuple[int, ...]:
     """
     if "lib" not in trace.conf:
         return _acknowledged(capture.client_logs[trace.name])
-    first = profile_of(member_settings(trace).client).first_heartbeat
-    if trace.protocol != "consumer" and first is FirstHeartbeat.OWN_CLOCK:
-        return _stabilised(capture)
-    calls = [each for each in trace.entries if isinstance(each, Listened)]
-    assigned = [each for each in calls if each.call == "assigned"]
-    begins = trace.protocol != "consumer" and first is FirstHeartbeat.SYNCED
-    return tuple(each.began_us if begins else each.at_us for each in assigned)
+    assigned = [e for e in trace.entries if isinstance(e, Listened) and e.call == "assigned"]
+    if trace.protocol == "consumer":
+        return tuple(each.at_us for each in assigned)
+    match profile_of(member_settings(trace).client).first_heartbeat:
+        case FirstHeartbeat.OWN_CLOCK:
+            return _stabilised(capture)
+        case FirstHeartbeat.SYNCED:
+            return tuple(each.began_us for each in assigned)
+        case _:
+            return tuple(each.at_us for each in assigned)
 
 
 def _stabilised(capture: Capture) -> tuple[int, ...]:

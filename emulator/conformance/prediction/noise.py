@@ -26,6 +26,7 @@ from emulator.conformance.prediction.contacts import (
 )
 from emulator.scenario.model import Lognormal, LognormalShape
 from emulator.world.draws import draw, sampler, stream_key
+from protocols.consumer.clients import profile_of
 
 MS = 1_000
 
@@ -202,7 +203,7 @@ def _lateness(capture: Capture) -> int | None:
     if number < MIN_HEARTBEATS:
         return None
     late_us = lasted_us // number - known.interval_us
-    if any(member_settings(trace).client == "kafka-python" for trace in capture.traces):
+    if not all(profile_of(member_settings(t).client).takes_late_joins for t in capture.traces):
         late_us = min(late_us, EVENT_LOOP.late_mean)
     return max(late_us, MIN_LATE_US) if 0 <= late_us <= MAX_LATE_US else None
 
