@@ -5,10 +5,11 @@ BIN    := $(VENV)/bin
 
 # Compiled modules and tests are kept, so that no process has to compile them again.
 export PYTHONDONTWRITEBYTECODE :=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: env demo test test-long compiled soak browser check types layout style docs site captures clean
 
-# uv takes half the time of pip, which knows more about indexes and certificates of an organization.
+# uv takes half the time of pip. Where it fails, pip may not: it knows the indexes of an organization.
 INSTALL    := pip install --quiet -c constraints.txt
 EVERYTHING := -e '.[dev,spark,live,docs]'
 
@@ -17,7 +18,7 @@ env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	$(BIN)/python -m $(INSTALL) uv
 	$(BIN)/uv $(INSTALL) --no-cache --python $(BIN)/python $(EVERYTHING) || $(BIN)/python -m $(INSTALL) $(EVERYTHING)
 	$(BIN)/python -m compileall -q -j 2 assignors protocols emulator
 	touch $@
@@ -56,7 +57,7 @@ soak: env
 browser: env
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium $(shell command -v npm >/dev/null || echo nodejs npm)
 	npm install --silent --no-save --prefix $(VENV) axe-core mermaid
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt viztracer
+	$(BIN)/python -m $(INSTALL) viztracer
 
 # Two parts at a time, each with its output in one piece.
 check: env
