@@ -1,9 +1,11 @@
 """Play very many small random worlds, and hold each against all that can be said of any run.
 
 ``python -m benchmarks.small_worlds FIRST COUNT JOURNAL`` plays the worlds of so many seeds
-(``tests/emulator/modes/small_worlds.py``): folded and exact leave the same events, results and bytes of the
-offsets log, no law is broken, and the ledger is that of a count record by record. JOURNAL is a file: it
-gets a line of JSON for each thousand seeds that have been played; those that it has are not played
+(``tests/emulator/modes/small_worlds.py``): no law is broken, and the ledger is that of a count record by
+record. Some are also played folded, which leaves the same events, results and bytes of the offsets log
+(``FOLDED_OF``). Little of their time is folded: some seeds have a second world, whose members mostly poll
+(``POLLING_OF``, ``tests/emulator/modes/polling_worlds.py``), folded and exact. JOURNAL is a file: it gets
+a line of JSON for each thousand seeds that have been played; those that it has are not played
 again, so that a run can be stopped and begun again, and several can be under way at once.
 ``python -m benchmarks.small_worlds JOURNAL`` prints what a journal has: worlds, ranges of seeds, and how
 many worlds had each client, policy and fault. Worlds with a wrong result, and those that take longer than
@@ -23,7 +25,8 @@ from typing import Any, NamedTuple
 
 from emulator.scenario.problems import ScenarioError
 from emulator.scenario.short_forms import TARGETS
-from tests.emulator.modes.both_ways import hold_whole_run
+from tests.emulator.modes.both_ways import hold_both_ways, hold_whole_run
+from tests.emulator.modes.polling_worlds import fast_world, polling_world, timed_world
 from tests.emulator.modes.small_worlds import small_world
 
 RANGE = 1_000
@@ -35,8 +38,13 @@ LIMIT_S = 20
 RENAMING = ("rolling_restart", "drain_node")
 """The acts that can give members new names."""
 
-SUMMED_OF = 4
-"""Of so many worlds one is also played as studies do, without single events."""
+FOLDED_OF = 8
+"""Of so many worlds one is also played folded, with single events and, as studies do, without."""
+
+POLLING_OF = 40
+"""After so many worlds there is one that mostly polls, of each kind in turn."""
+
+POLLING = (polling_world, timed_world, fast_world)
 
 
 class Played(NamedTuple):
@@ -75,19 +83,29 @@ def play(first: int) -> Played:
     """Play the worlds of one range of seeds."""
     refused, wrong, had = 0, list[str](), Counter[str]()
     for seed in range(first, first + RANGE):
-        document = small_world(seed)
         signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
         try:
-            hold_whole_run(document, seed, summed=seed % SUMMED_OF == 0)
+            had.update(hold(seed))
         except ScenarioError:
             refused += 1
-            continue
         except Exception as error:  # noqa: BLE001  whatever it is, it is reported
             wrong.append(f"{seed}: {type(error).__name__} {str(error)[:300]}")
             print(f"WRONG {wrong[-1]}", flush=True)
-        had.update(contents(document))
     signal.setitimer(signal.ITIMER_PROF, 0)
     return Played(first, RANGE - refused, refused, wrong, had)
+
+
+def hold(seed: int) -> Iterator[str]:
+    """Play what a seed stands for, and yield the names of what there was in it."""
+    if seed % POLLING_OF == 0:
+        kind = POLLING[seed // POLLING_OF % len(POLLING)]
+        skipped = hold_both_ways(kind(seed), seed)
+        yield f"both modes: {kind.__name__}{', with skipped periods' if skipped else ''}"
+    document, folded = small_world(seed), seed % FOLDED_OF == 0
+    hold_whole_run(document, seed, folded=folded)
+    yield from contents(document)
+    if folded:
+        yield "both modes: small_world"
 
 
 def _hangs(*_: object) -> None:
