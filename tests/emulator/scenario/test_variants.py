@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from emulator.scenario import catalogue
@@ -67,17 +69,18 @@ def test_a_wrong_variant_is_refused(was, becomes, said):
 
 
 VARIANTS = [
-    (name, variant)
+    (name, variant["name"])
     for name in catalogue.names()
-    for variant in load(catalogue.path_of(name)).variant
+    for variant in tomllib.loads(catalogue.path_of(name).read_text()).get("variant", ())
 ]
+"""Read without checks, which take a second for the whole catalogue."""
 
 
-@pytest.mark.parametrize(
-    ("name", "variant"), VARIANTS, ids=[f"{name}: {each.name}" for name, each in VARIANTS]
-)
+@pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=[": ".join(each) for each in VARIANTS])
 def test_every_variant_of_the_catalogue_can_be_read(name, variant):
     """Its paths lead somewhere, and what they give is allowed there."""
-    changed = load_with(catalogue.path_of(name), variant.changes)
+    scenario = load(catalogue.path_of(name))
+    (changes,) = (each.changes for each in scenario.variant if each.name == variant)
+    changed = load_with(catalogue.path_of(name), changes)
 
-    assert (changed == load(catalogue.path_of(name))) == (not variant.changes)
+    assert (changed == scenario) == (not changes)
