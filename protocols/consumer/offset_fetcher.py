@@ -236,7 +236,8 @@ def on_fetch_failed(
     """Handle the errors of a fetch: refresh metadata, or reset the position.
 
     A partition whose new leader came with the error may already await validation. With
-    UNKNOWN_LEADER_EPOCH the fetch is only retried. Source:
+    UNKNOWN_LEADER_EPOCH the fetch is only retried. The Java client asks the same leader again at once,
+    until the metadata or an error name another one (``AbstractFetch.maybeNodeForPosition``). Source:
     ``FetchCollector.handleInitializeErrors``.
     """
     step = Step(reads)
@@ -246,10 +247,16 @@ def on_fetch_failed(
         if part.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             step = Step(_out_of_range(step.state, reader, part.partition), step.effects)
             continue
-        if part.current_leader != reader.positions.fetch_position(part.partition).current:
-            reader.positions.forget_leader(part.partition)
+        if reader.profile.in_background:
+            _wait_for_leader(reader, part)
         step = step.then(lambda r: metadata.request_update(r, reader, now))
     return step
+
+
+def _wait_for_leader(reader: Reader, part: FetchedRecords) -> None:
+    """Fetch a partition only after a metadata update, unless its new leader came with the error."""
+    if part.current_leader != reader.positions.fetch_position(part.partition).current:
+        reader.positions.forget_leader(part.partition)
 
 
 def _is_current(reader: Reader, part: FetchedRecords) -> bool:

@@ -46,7 +46,7 @@ def async_consumer(blueprint: Blueprint, process: str, member_ids: MemberIds) ->
         server_assignor=blueprint.settings.group_remote_assignor,
         listener=has_listener(blueprint.group, blueprint.member),
         jitter=jitter(blueprint),
-        lags=_lags(blueprint),
+        lags=_lags(blueprint, process),
         epoch_ms=blueprint.epoch_ms,
         brokers=blueprint.brokers,
         profile=blueprint.profile,
@@ -67,15 +67,15 @@ def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str]
     return None if regex is None else filter(matcher(regex), existing)
 
 
-def _lags(blueprint: Blueprint) -> Lags:
-    """Return the delays of a consumer's two threads, drawn by kind and time.
+def _lags(blueprint: Blueprint, process: str) -> Lags:
+    """Return the delays of a consumer's two threads, drawn by kind and time for each process.
 
     They repeat (:data:`~emulator.scenario.estimates.periods.LAGS_REPEAT_US`), so that a group that is not
     disturbed does the same in every period.
     """
+    drawn_for = blueprint.name if process == f"{blueprint.name}.1" else process
     keys = {
-        lag: stream_key(blueprint.seed, f"delays of threads, {lag.name}", blueprint.name)
-        for lag in Lag
+        lag: stream_key(blueprint.seed, f"delays of threads, {lag.name}", drawn_for) for lag in Lag
     }
     repeat_us = periods.LAGS_REPEAT_US
     return measured(lambda what, when: draw(keys[what], when % repeat_us), blueprint.group.wake_up)

@@ -122,6 +122,11 @@ class Blueprint:
         return polls_on and self.conditions is None and self.poison is None
 
     @property
+    def commit_async_waits(self) -> bool:
+        """Whether commitAsync waits until a background thread has taken the commit, as Java's does."""
+        return self.settings.group_protocol == "consumer" and not self.profile.in_background
+
+    @property
     def commits_by_timer(self) -> bool:
         """Whether a thread of the consumer commits to ZooKeeper by itself."""
         return self.group.offsets == "zookeeper" and self.commit.call == "auto"

@@ -55,8 +55,12 @@ class Commits(Protocol):
     ) -> None:
         """Call ``commitSync`` with these offsets, then continue."""
 
-    def send_async(self, offsets: tuple[OffsetToCommit, ...] | None) -> None:
-        """Call ``commitAsync`` with these offsets."""
+    def send_async(
+        self,
+        offsets: tuple[OffsetToCommit, ...] | None,
+        then: Callable[[CommitResult], None] | None = None,
+    ) -> None:
+        """Call ``commitAsync`` with these offsets, then continue; without *then* beside the application."""
 
     def async_failed(self, offsets: tuple[OffsetToCommit, ...]) -> None:
         """React to a failed ``commitAsync``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assignors.types import TopicPartition
 from emulator.events import ListenerCalled, ListenerThrew
@@ -20,7 +20,7 @@ from emulator.world.consumer.interfaces import ConsumerApplication, ConsumerProc
 from emulator.world.consumer.late_retries import LateRetries
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import CommitResult, ExceptionName, Failed
-from protocols.machine import Call, Unheard
+from protocols.machine import Call, Step, Unheard
 from protocols.messages import UNKNOWN_EPOCH, OffsetToCommit
 from protocols.messages.records import epoch_at
 
@@ -42,8 +42,8 @@ class PolicyCommits:
         self._policy = process.blueprint.commit
         self._kernel = process.run.kernel
         self._then: OnResult | None = None
-        self._waiting: list[tuple[Offsets | None, OnResult]] = []
-        """Calls of ``commitSync`` during another one: a listener runs beside the application."""
+        self._waiting: list[tuple[Callable[[int], Step[Any]], OnResult]] = []
+        """Calls during another one, by a listener beside the application (``GroupCoordinator._commit_lock``)."""
 
         self.uncommitted: Ends = {}
         self.on_async_failure: Callable[[Offsets], None] = lambda _: None
@@ -125,8 +125,7 @@ class PolicyCommits:
             self._process.client.store(offsets)  # type: ignore[union-attr]  # it has a store
             then(CommitResult(()))
         elif self._policy.call == "async":
-            self.send_async(offsets)
-            then(CommitResult(()))
+            self.send_async(offsets, then)
         else:
             self.send_sync(offsets, then)
 
@@ -153,7 +152,7 @@ class PolicyCommits:
         """Commit what was kept of refused commits, then continue (``checkRebalanceCommits``)."""
         self._attempted, self.kept = self.kept, {}
         self._process.application.doing = Doing.COMMITTING
-        self.send_sync(self.offsets_of(self._attempted), lambda result: self.went_on(result, then))
+        self.send_sync(self.offsets_of(self._attempted), partial(self.went_on, then=then))
 
     def went_on(self, result: CommitResult, then: Callable[[], None]) -> None:
         """React to a failed commit, and continue if the process still runs."""
@@ -162,23 +161,27 @@ class PolicyCommits:
             then()
 
     def send_sync(self, offsets: Offsets | None, then: OnResult) -> None:
-        """Call ``commitSync``, then continue; None: without arguments.
-
-        A call during another one waits for its end (aiokafka: ``GroupCoordinator._commit_lock``).
-        """
+        """Call ``commitSync``, then continue; None: without arguments."""
         if not self._write(offsets, "sync", lambda: then(CommitResult(()))):
-            self._waiting.append((offsets, then))
-            self._send_next()
+            self._waiting.append((partial(self._process.client.commit_sync, offsets=offsets), then))
+            self._call_next()
 
-    def _send_next(self) -> None:
+    def _call_next(self) -> None:
         if self._then is None and self._waiting and self._process.alive:
-            offsets, self._then = self._waiting.pop(0)
-            self._process.carry_out(self._process.client.commit_sync(self._kernel.now, offsets))
+            call, self._then = self._waiting.pop(0)
+            self._process.carry_out(call(self._kernel.now))
 
-    def send_async(self, offsets: Offsets | None) -> None:
-        """Call ``commitAsync``; None: without arguments."""
+    def send_async(self, offsets: Offsets | None, then: OnResult | None = None) -> None:
+        """Call ``commitAsync``, then continue; without *then* beside the application."""
+        if then is not None and self._store is None and self._process.blueprint.commit_async_waits:
+            commit: Callable[..., Step[Any]] = self._process.client.commit_async
+            self._waiting.append((partial(commit, offsets=offsets, waits=True), then))
+            self._call_next()
+            return
         if not self._write(offsets, "async", lambda: None):
             self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
+        if then is not None:
+            then(CommitResult(()))
 
     def _write(self, offsets: Offsets | None, kind: str, then: Callable[[], None]) -> bool:
         """Write offsets to the store outside Kafka; return whether it takes them."""
@@ -189,10 +192,8 @@ class PolicyCommits:
     def offsets_of(self, ends: Ends, *, exact: bool = False) -> Offsets:
         """Return next offsets as the policy commits them; *exact*: as code of the user gave them."""
         back = 1 if self._policy.off_by_one and not exact else 0
-        found = [
-            OffsetToCommit(tp, max(0, end - back), self._epoch(tp, end)) for tp, end in ends.items()
-        ]
-        return tuple(found)
+        new, epoch = OffsetToCommit, self._epoch
+        return tuple([new(tp, max(0, end - back), epoch(tp, end)) for tp, end in ends.items()])
 
     def _epoch(self, tp: TopicPartition, end: int) -> int:
         """Return the leader epoch of the last record before ``end``, if the policy sends it."""
@@ -201,15 +202,13 @@ class PolicyCommits:
         reading = self._process.client.consumer.positions.readings.get(tp)
         return UNKNOWN_EPOCH if reading is None else epoch_at(reading.epochs, end - 1)
 
-    # -- results ----------------------------------------------------------------------------
-
     def committed(self, result: CommitResult) -> None:
         """Take the end of a commitSync."""
         then, self._then = self._then, None
         assert then is not None, "no commitSync is in flight"
         go_on = partial(then, result)
         go_on() if self._store is None else self._store.finish(go_on)
-        self._send_next()
+        self._call_next()
 
     def refused(self, result: CommitResult) -> bool:
         """React to a failed commit; return whether the rest of the batch is to be discarded."""
@@ -296,8 +295,9 @@ class Listener:
         when = max(now + self._takes_us(call, now), next(self._not_before_us, 0))
         if when == now:
             then()
-            return
-        self._kernel.at(when, Rank.APPLICATION, self._blueprint.index, lambda _: self._spent(then))
+        else:
+            order = (Rank.APPLICATION, self._blueprint.index)
+            self._kernel.at(when, *order, lambda _: self._spent(then))
 
     def _takes_us(self, call: Call, now: int) -> int:
         group = self._blueprint.group

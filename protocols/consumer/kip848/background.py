@@ -158,7 +158,7 @@ def _on_callback_completed(
         case Purpose.REVOKE:
             return reconciliation.on_revoked(state, consumer, now, threw=event.threw)
         case Purpose.ASSIGN:
-            return reconciliation.on_assigned(state, consumer, event.needed, now, threw=event.threw)
+            return reconciliation.on_assigned(state, consumer, event.needed, threw=event.threw)
         case Purpose.RELEASE:
             return on_released(state)
         case Purpose.LEAVE:
@@ -170,7 +170,8 @@ def _on_callback_completed(
 
 def run_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:
     """Run the request managers once (``ConsumerNetworkThread.runOnce``)."""
-    return in_turn(_MANAGERS, state, consumer, now)
+    step = in_turn(_MANAGERS, state, consumer, now)
+    return Step(reconciliation.note_round(step.state, now), step.effects)
 
 
 def _reconcile(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

@@ -86,11 +86,13 @@ def _automatic_in_flight(state: ClientState) -> bool:
 def on_commit_event(
     state: ClientState, consumer: Consumer, commit: Commit, now: int
 ) -> Step[ClientState]:
-    """Handle a commit of the application."""
+    """Handle a commit of the application; a commitAsync that waited for that returns."""
     epochs = ((entry.partition, entry.leader_epoch) for entry in commit.offsets)
     step = on_reads(state, lambda reads: metadata.note_epochs(reads, consumer, epochs, now))
-    state = replace(step.state, commits=(*step.state.commits, commit))
-    return Step(state, step.effects)
+    taken = commit._replace(is_awaited=False)
+    state = replace(step.state, commits=(*step.state.commits, taken))
+    returned = (Return(CommitResult(commit.offsets)),) if commit.is_awaited else ()
+    return Step(state, (*step.effects, *returned))
 
 
 # -- sending ---------------------------------------------------------------------------------------
@@ -285,13 +287,23 @@ def begin_commit_sync(
 
 
 def begin_commit_async(
-    state: ClientState, consumer: Consumer, offsets: tuple[OffsetToCommit, ...], now: int
+    state: ClientState,
+    consumer: Consumer,
+    offsets: tuple[OffsetToCommit, ...],
+    now: int,
+    *,
+    waits: bool = False,
 ) -> Step[ClientState]:
-    """Queue a commit and return; without offsets nothing is queued."""
+    """Queue a commit; without offsets nothing is queued.
+
+    *waits*: the call returns when the background thread has taken the commit, as
+    ``AsyncKafkaConsumer.commit`` does; else at once, without a ``Return``.
+    """
     if not offsets:
-        return Step(state)
+        return Step(state, (Return(CommitResult(offsets)),) if waits else ())
     key, state = take_number(state)
-    return queue(state, consumer, Commit(key, CommitKind.ASYNC, offsets, None), now)
+    commit = Commit(key, CommitKind.ASYNC, offsets, None, is_awaited=waits)
+    return queue(state, consumer, commit, now)
 
 
 def on_commit_ended(state: ClientState, commit: Commit, error: ErrorCode) -> Step[ClientState]:

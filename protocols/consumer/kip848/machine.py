@@ -65,10 +65,17 @@ class Client(Recurring):
         wanted = given_offsets(self.consumer, offsets)
         return self._took(commits.begin_commit_sync(self.state, self.consumer, wanted, now), now)
 
-    def commit_async(self, now: int, offsets: GivenOffsets = None) -> Step[ClientState]:
-        """Commit without waiting; None commits all records returned by poll."""
+    def commit_async(
+        self, now: int, offsets: GivenOffsets = None, *, waits: bool = False
+    ) -> Step[ClientState]:
+        """Commit without waiting for the response; None commits all records returned by poll.
+
+        *waits*: the application is in the call until the background thread has taken the commit: it
+        ends in ``Return``.
+        """
         wanted = given_offsets(self.consumer, offsets)
-        return self._took(commits.begin_commit_async(self.state, self.consumer, wanted, now), now)
+        step = commits.begin_commit_async(self.state, self.consumer, wanted, now, waits=waits)
+        return self._took(step, now)
 
     def close(
         self, now: int, timeout_us: int, operation: CloseOperation = CloseOperation.DEFAULT

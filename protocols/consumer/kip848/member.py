@@ -114,6 +114,8 @@ class Reconciling(NamedTuple):
     assigned: tuple[TopicPartition, ...]
     revoked: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
+    round_us: int = 0
+    """When the last round of the background thread began, to which its timers are set."""
 
 
 class AbortedReconciliation(NamedTuple):

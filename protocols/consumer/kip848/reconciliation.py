@@ -173,7 +173,7 @@ def apply_assignment(state: ClientState, needed: CallbackNeeded) -> ClientState:
 
 
 def on_assigned(
-    state: ClientState, consumer: Consumer, needed: CallbackNeeded, now: int, *, threw: bool
+    state: ClientState, consumer: Consumer, needed: CallbackNeeded, *, threw: bool
 ) -> Step[ClientState]:
     """Continue after onPartitionsAssigned: acknowledge; if it threw, begin again.
 
@@ -190,9 +190,28 @@ def on_assigned(
     state = _without_reconciliation(state)
     if consumer.profile.commit_clock is CommitClock.ASSIGNMENT:
         interval = consumer.settings.auto_commit_interval_ms * MS
-        state = replace(state, autocommit_us=now + interval)
+        began_us = _clock_us(state, consumer, found)
+        state = replace(state, autocommit_us=began_us + interval)
     member = state.member._replace(current=found.resolved)
     return transition(state, member.to(MemberState.ACKNOWLEDGING))
+
+
+def _clock_us(state: ClientState, consumer: Consumer, found: Reconciling) -> int:
+    """Return the time (us) of the timer of automatic commits: the last round, or the last poll event.
+
+    Nothing else moves it: a slow listener call has begun behind both. Source:
+    ``AutoCommitState.remainingMs``, ``AutoCommitState.updateTimer``, ``Timer.reset``.
+    """
+    polled_us = state.poll_due_us - consumer.settings.max_poll_interval_ms * MS
+    return max(found.round_us, polled_us)
+
+
+def note_round(state: ClientState, now: int) -> ClientState:
+    """Note when a round begins, while a reconciliation runs."""
+    found = state.member.reconciling
+    if not isinstance(found, Reconciling):
+        return state
+    return state.becoming(state.member._replace(reconciling=found._replace(round_us=now)))
 
 
 def is_running(state: ClientState) -> bool:

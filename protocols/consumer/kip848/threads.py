@@ -152,6 +152,8 @@ class Commit(NamedTuple):
     deadline_us: int | None
     attempt: int = 0
     retry_us: int = 0
+    is_awaited: bool = False
+    """Whether commitAsync waits until the background thread has taken it (``offsetsReady``)."""
 
 
 class ApplyAssignment(NamedTuple):

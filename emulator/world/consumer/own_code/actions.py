@@ -141,7 +141,7 @@ class Forward:
 class Commit:
     """Commit offsets; yields None, or the name of the exception that ``commitSync`` throws.
 
-    An asynchronous commit yields None at once. Offsets of a commit without ``offsets`` that failed stay
+    An asynchronous commit yields None and waits for no response. Offsets of a commit without ``offsets`` that failed stay
     uncommitted: the next one sends them again. It is not Kafka's ``commitSync()`` without arguments, which
     commits the positions: all records that poll() has returned, done or not.
     """

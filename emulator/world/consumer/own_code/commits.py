@@ -43,8 +43,7 @@ class OwnCommits:
         elif sync:
             self._commit_sync(offsets, go_on)
         else:
-            self._application.commits.send_async(offsets)
-            go_on(None)
+            self._application.commits.send_async(offsets, lambda _: go_on(None))
 
     def _taken_offsets(self) -> tuple[OffsetToCommit, ...]:
         """Return the offsets of what was done since the last commit."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
@@ -11,6 +12,7 @@ import emulator
 from emulator.events import (
     ClientDropped,
     CommitAccepted,
+    CommitSent,
     CoordinatorMoved,
     EpochClosed,
     EpochOpened,
@@ -29,7 +31,10 @@ from emulator.ledger.entries import Cause
 from emulator.metrics.laws import Severity
 from emulator.scenario.load import loads
 from emulator.world.build import play
+from emulator.world.consumer.async_client import async_consumer
+from emulator.world.consumer.blueprints import blueprints
 from emulator.world.run import Replay
+from protocols.consumer.kip848.threads import Lag
 from protocols.coordinator.machine import GroupCoordinator
 from protocols.settings import BrokerSettings
 
@@ -131,6 +136,30 @@ def test_the_same_seed_gives_the_same_run():
 
     assert play(scenario, 3, ()).digest == play(scenario, 3, (), folding=False).digest
     assert play(scenario, 3, ()).digest != play(scenario, 4, ()).digest
+
+
+def test_work_goes_on_when_the_background_thread_has_taken_the_commit():
+    """``commitAsync`` waits for that, not for the answer: each next record is a little later."""
+    group = 'work = "5ms"\nwake_up = "2ms"\ncommit = "async per record"'
+    seen = staged(group=group, run_for="12s")
+    taken = [event.at_us for event in seen.all(CommitSent, consumer="g-1")]
+    late = [after - before - 5_000 for before, after in pairwise(taken[:50])]
+
+    assert min(late) > 0, "it has a backlog, and each record takes 5 ms"
+    assert 1_000 < sorted(late)[len(late) // 2] < 4_000
+
+
+def test_a_process_that_is_started_again_has_delays_of_its_own():
+    """The delays of its threads repeat every 5 s, and are those of its number (``LAGS_REPEAT_US``)."""
+    scenario = loads(text())
+    (blueprint, *_) = blueprints(scenario, 0, None)
+    first, again, second = (
+        [async_consumer(blueprint, f"g-0.{number}", lambda _: None).lags(lag, at) for lag in Lag]
+        for number, at in ((1, 700), (1, 5_000_700), (2, 700))
+    )
+
+    assert first == again
+    assert not set(first) & set(second)
 
 
 # -- members that go ---------------------------------------------------------------------------

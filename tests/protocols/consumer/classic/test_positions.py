@@ -247,17 +247,25 @@ def test_a_lost_connection_asks_again_at_the_next_coordinator():
 
 
 @pytest.mark.parametrize("error", [E.NOT_LEADER_OR_FOLLOWER, E.UNKNOWN_TOPIC_OR_PARTITION])
-def test_a_fetch_at_the_wrong_leader_refreshes_metadata_and_goes_on(error):
-    """The position stays; the fetch goes to the new leader."""
+def test_a_fetch_at_the_wrong_leader_is_sent_there_again_until_metadata_name_another(error):
+    """The position and its leader stay (``AbstractFetch.maybeNodeForPosition``)."""
     driver = ClientDriver(brokers=(1, 2), enable_auto_commit=False)
     driver.stable({0: 5})
     driver.poll(10_000)
     driver.leaders = {parts(0)[0]: 2}
-    driver.records({0: 0}, error=error)
-    driver.advance_until(FetchRequest)
-    (sent,) = driver.pending(FetchRequest)
+    for _ in range(3):
+        driver.records({0: 0}, error=error)
+        assert [(1, 5)] == _fetched_at(driver)
 
-    assert (2, 5) == (sent.node, sent.message.partitions[0].offset)
+    driver.advance(1_000)
+    driver.records({0: 0}, error=error)
+    assert [(2, 5)] == _fetched_at(driver)
+
+
+def _fetched_at(driver: ClientDriver) -> list[tuple[int, int]]:
+    """Return broker and offset of each fetch in flight."""
+    sent = driver.pending(FetchRequest)
+    return [(each.node, part.offset) for each in sent for part in each.message.partitions]
 
 
 def test_a_partition_without_a_known_leader_requests_metadata():

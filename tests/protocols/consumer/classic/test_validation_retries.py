@@ -162,7 +162,9 @@ def test_a_fenced_fetch_has_metadata_read_again_and_the_position_validated():
     driver.records({0: 0}, error=E.FENCED_LEADER_EPOCH)
     driver.advance_until(ASK)
     driver.ends({0: (0, 8)})
+    assert [(0, 8, 0)] == fetches(driver, 1), "it was sent again at once"
 
+    driver.records({0: 0}, error=E.FENCED_LEADER_EPOCH)
     assert [(0, 8, 1)] == fetches(driver, 1)
 
 

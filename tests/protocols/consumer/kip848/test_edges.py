@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.consumer.calls import Closed, ExceptionName
+from protocols.consumer.calls import Closed, CommitResult, ExceptionName
 from protocols.consumer.clients import profile_of
 from protocols.consumer.kip848.background_client import BackgroundClient
 from protocols.consumer.kip848.machine import Client
@@ -14,7 +14,12 @@ from protocols.consumer.kip848.membership import changes_unread, refresh_subscri
 from protocols.consumer.kip848.state import Progress
 from protocols.consumer.kip848.threads import OUTSIDE, Lag
 from protocols.consumer.offset_store import OffsetStore, Stores
-from protocols.messages import FindCoordinatorRequest, ListOffsetsRequest, OffsetCommitRequest
+from protocols.messages import (
+    FetchRequest,
+    FindCoordinatorRequest,
+    ListOffsetsRequest,
+    OffsetCommitRequest,
+)
 from protocols.messages.errors import ErrorCode
 from protocols.values import replace
 
@@ -274,3 +279,38 @@ def test_which_partitions_are_not_read_may_change_with_each_of_three_values():
 
     for changed in ({"pending": frozenset(parts(0))}, {"assignment": ()}, {"subscribed": ()}):
         assert changes_unread(state, replace(state, **changed))
+
+
+@pytest.mark.parametrize("offsets_given", [None, {0: 5}])
+def test_commit_async_returns_when_the_background_thread_has_taken_the_commit(offsets_given):
+    """Without a response (``AsyncKafkaConsumer.commit``: ``offsetsReady``)."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 3})
+    driver.lags[Lag.EVENT] = 700
+    given = None if offsets_given is None else offsets(offsets_given)
+    driver.call(driver.client.commit_async(driver.now_us, given, waits=True))
+    driver.advance(0.699)
+    assert [] == driver.returned
+
+    driver.advance(0.001)
+    assert [CommitResult(offsets(offsets_given or {0: 3}))] == driver.returned
+    assert driver.pending(OffsetCommitRequest)
+
+
+def test_commit_async_of_nothing_returns_at_once():
+    """Nothing is queued."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 3})
+
+    assert CommitResult(()) == driver.call(driver.client.commit_async(0, (), waits=True))
+
+
+def test_a_refused_fetch_goes_to_the_same_leader_again_until_metadata_name_another():
+    """The position keeps its leader (``AbstractFetch.maybeNodeForPosition``)."""
+    driver = ClientDriver(enable_auto_commit=False)
+    driver.stable({0: 5})
+    driver.begin_poll(10_000)
+    for _ in range(3):
+        driver.records({0: 0}, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+        assert [5] == [part.offset for part in driver.one(FetchRequest).partitions]

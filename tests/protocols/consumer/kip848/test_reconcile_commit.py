@@ -171,6 +171,39 @@ def test_a_finished_reconciliation_restarts_the_commit_interval():
     assert driver.now_us + 10_000_000 == driver.state.autocommit_us
 
 
+def test_the_interval_restarts_where_the_last_round_before_a_slow_call_began():
+    """The timer of automatic commits moves with rounds and polls alone (``AutoCommitState.resetTimer``)."""
+    driver = ClientDriver(auto_commit_interval_ms=10_000)
+    driver.stable({0: 3})
+    driver.to_own(0, 1)
+    driver.poll()
+    driver.hold_calls = True
+    driver.committed()
+    driver.poll()
+    called_us = driver.now_us
+    driver.advance(700)
+    driver.end_call()
+
+    assert called_us + 10_000_000 == driver.state.autocommit_us
+
+
+def test_a_heartbeat_during_a_slow_call_moves_the_restart_of_the_interval():
+    """Its round is the last one before the end of the call."""
+    driver = ClientDriver(auto_commit_interval_ms=10_000)
+    driver.stable({0: 3})
+    driver.to_own(0, 1)
+    driver.poll()
+    driver.hold_calls = True
+    driver.committed()
+    driver.poll()
+    driver.beat_due()
+    beat_us = driver.now_us
+    driver.advance(300)
+    driver.end_call()
+
+    assert beat_us + 10_000_000 == driver.state.autocommit_us
+
+
 def test_the_commit_before_a_reconciliation_does_not_wait_for_an_interval_commit():
     """It covers the newest positions, so both are in flight."""
     driver = ClientDriver(auto_commit_interval_ms=1_000)
@@ -268,9 +301,7 @@ def test_partitions_that_are_still_owned_are_read_after_their_call(auto):
     state = replace(auto.state, assignment=parts(0, 1), awaiting=parts(1))
     call = CallbackNeeded("assigned", parts(1, 2), Purpose.ASSIGN, parts(0, 1, 2))
     ended = {
-        threw: reconciliation.on_assigned(
-            state, auto.client.consumer, call, auto.now_us, threw=threw
-        )
+        threw: reconciliation.on_assigned(state, auto.client.consumer, call, threw=threw)
         for threw in (False, True)
     }
 
