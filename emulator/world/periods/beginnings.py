@@ -73,9 +73,11 @@ def commits_repeat(
     *appended*: the commits between the two states, which differ in nothing that decides what happens.
     """
     others = _moved_otherwise(before, after)
+    if others is None:
+        return False
     if not others:
         return True
-    if others is None or any(type(event.what) is LagSampled for event in events):
+    if any(type(event.what) is LagSampled for event in events):
         return False
     last = {}
     for key, value in appended:
@@ -85,13 +87,14 @@ def commits_repeat(
 
 
 def _moved_otherwise(before: State, after: State) -> dict[tuple[str, TopicPartition], int] | None:
-    """Return the committed offsets that have not moved as the positions did; None: there are other ones."""
+    """Return the committed offsets that are new or have not moved as the positions did; None: some are gone."""
     found = {}
     for group, positions in after.positions.items():
         old, new = before.committed[group], after.committed[group]
-        if old.keys() != new.keys():
+        if not old.keys() <= new.keys():
             return None
         for tp, offset in new.items():
-            if offset - old[tp] != positions.get(tp, 0) - before.positions[group].get(tp, 0):
+            more = positions.get(tp, 0) - before.positions[group].get(tp, 0)
+            if tp not in old or offset != old[tp] + more:
                 found[group, tp] = offset
     return found
