@@ -23,6 +23,12 @@ LONGEST_PERIOD_US = 120_000_000
 SHORTER = 3
 """How many times a short period has to fit into one with heartbeats: less would hardly save time."""
 
+MOST_MEMBERS = 10
+"""The most members with automatic commits of which short periods are searched for.
+
+Of more members, one usually sends a heartbeat while its commit is in flight, which ends the short period.
+"""
+
 LAGS_REPEAT_US = 5_000_000
 """After which time the delays of the threads of a consumer of the consumer protocol repeat.
 
@@ -57,18 +63,26 @@ def period_of(scenario: Scenario) -> int | None:
 
 
 def short_period_of(scenario: Scenario, expected_us: int) -> int | None:
-    """Return after which time members may do the same again between two heartbeats (us); None: see below.
+    """Return after which time members may do the same again but for heartbeats (us); None: see below.
 
-    Only members of the classic protocol that commit each batch or record do much between heartbeats;
-    of others, or if the time is hardly shorter than *expected_us*, all of that is one period.
+    Only members of the classic protocol send heartbeats that change nothing else; of others, or if the
+    time is hardly shorter than *expected_us*, all of that is one period.
     """
-    intervals = [1_000]
+    intervals, left = [1_000], MOST_MEMBERS
     for group in scenario.group:
         for member in group.members:
             settings, policy = consumer_settings(group, member), commit_policy(group, member)
-            if settings.group_protocol != "classic" or not _is_often(policy):
+            if settings.group_protocol != "classic":
                 return None
             intervals.append(max(settings.retry_backoff_ms, 1) * 1_000)
+            if _is_often(policy):
+                continue
+            profile = profile_with_deviations(group, member)
+            left -= 1
+            if policy.when == "every" or profile.in_background or left < 0:
+                return None
+            if settings.enable_auto_commit:
+                intervals.append(max(settings.auto_commit_interval_ms, 1) * 1_000)
     intervals += [every_us for t in scenario.topic if (every_us := period_of_records_us(t))]
     if expected_us % scenario.lag_every == 0:
         intervals.append(scenario.lag_every)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import field
 
 from assignors.values import dataclass
 from emulator.events import CommitSent, Event
 from emulator.world.cluster.offsets_log.stored_log import StoredBatch
+from emulator.world.periods.beats import KIND, beats_of
 from emulator.world.periods.beginnings import commits_repeat, repeated_events
 from emulator.world.periods.shift import LogGrowth, can_move, is_commit
 from emulator.world.periods.skip import Period, added, counts_requests, logs_of
-from emulator.world.periods.state import State, beats_move, grown, moving_timers
+from emulator.world.periods.state import State, beats_move, grown, moving_timers, without
 from emulator.world.periods.upkeep import habits_of
 from emulator.world.world import World
 from protocols.offsets_topic.records import Record
@@ -33,8 +35,9 @@ def measured(world: World, mark: Mark, state: State, *, takes_short: bool) -> Pe
     *takes_short*: also one without heartbeats.
     """
     before = mark.state
-    moving = moving_timers(before, state)
-    counts = grown(before.counts, state.counts)
+    moving, beats_apart = moving_timers(before, state), False
+    if moving is None and takes_short:
+        moving, beats_apart = moving_timers(before, state, beats_apart=True), True
     if moving is None or state.metadata_us != before.metadata_us:
         return None
     if not takes_short and not beats_move(state, moving):
@@ -47,18 +50,25 @@ def measured(world: World, mark: Mark, state: State, *, takes_short: bool) -> Pe
         return None
     if not all(can_move(event.what) for event in events):
         return None
-    if counts_requests(events) and not _counts_alike(world, before, state):
+    apart = {KIND} if beats_apart else set()
+    if counts_requests(events) and not _counts_alike(world, before, state, apart):
         return None
     growths = _growths(mark.appended)
     if not all(map(is_commit, records)) or not _has_all_open(world, growths):
         return None
+    habits = habits_of(world, events, before, state.at_us)
+    beats = beats_of(world, before, state, events, habits) if beats_apart else {}
+    if beats is None:
+        return None
+    counts = grown(without(before.counts, apart), without(state.counts, apart))
     return Period(
         end=state,
         logs=logs_of(world),
-        adds=added(before, state, growths),
+        adds=added(before, state, growths, {n: len(each.sent_us) for n, each in beats.items()}),
         counts=counts,
         moving=moving,
-        habits=habits_of(world, events, before, state.at_us),
+        habits=habits | {name: each.habit for name, each in beats.items()},
+        beats=beats,
         events=events,
         sent_us=_sent_us(before, events),
         counts_requests=counts_requests(events),
@@ -66,13 +76,15 @@ def measured(world: World, mark: Mark, state: State, *, takes_short: bool) -> Pe
     )
 
 
-def _counts_alike(world: World, before: State, after: State) -> bool:
+def _counts_alike(world: World, before: State, after: State, apart: AbstractSet[str]) -> bool:
     """Return whether samples between two states recur, and count the same requests each time.
 
-    Where no request is sent, equal counts do not show that samples are as far away.
+    Where no request is sent, equal counts do not show that samples are as far away. *apart*: kinds
+    of requests that do not recur.
     """
     every_us = world.run.scenario.lag_every
-    return before.counts == after.counts and (after.at_us - before.at_us) % every_us == 0
+    alike = without(before.counts, apart) == without(after.counts, apart)
+    return alike and (after.at_us - before.at_us) % every_us == 0
 
 
 def _sent_us(before: State, events: Iterable[Event]) -> dict[str, int]:

@@ -8,14 +8,14 @@ After a disturbance one member may settle later than all others, so several stat
 of the first periods. Later the last state is compared, and one that is renewed at growing distances,
 as in Brent's search for cycles.
 
-Where members commit each batch, all but their heartbeats may repeat much sooner. Where few whole periods
-can be skipped, those between two heartbeats are searched for instead (:class:`ShortPeriods`).
+All but the heartbeats of members may repeat much sooner. Where few whole periods can be skipped, such ones
+are searched for instead (:class:`ShortPeriods`): between two heartbeats, or with heartbeats that are
+calculated apart (:mod:`~emulator.world.periods.beats`).
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,10 +26,11 @@ from emulator.scenario.estimates.periods import (
 )
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Rank
+from emulator.world.periods.beats import KIND
 from emulator.world.periods.marks import Mark, measured
 from emulator.world.periods.shorts import ShortPeriods
-from emulator.world.periods.skip import Period, Skip
-from emulator.world.periods.state import State, is_same, moves_again, state_of
+from emulator.world.periods.skip import METADATA_KIND, Period, Skip
+from emulator.world.periods.state import State, is_same, moves_again, state_of, without
 from emulator.world.world import World
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.machine import Client as ClassicClient
@@ -174,7 +175,9 @@ class Periods:
         if self._period is not None and self._shorts.is_unwanted(self._period):
             self._period = None
         if self._period is not None and self._is_again(self._period, state):
-            return self._period
+            if self._reaches_far(self._period, state):
+                return self._period
+            self._period = None
         period = self._found(state)
         if period is not None or not self._stays_known():
             self._period = period
@@ -244,11 +247,25 @@ class Periods:
         """Return whether the run is where this period ended, at the same point between samples."""
         if self._off_grid(period.end, state):
             return False
-        if period.counts_requests and _counts(period.end) != _counts(state):
-            return False
+        if period.counts_requests:
+            apart = {METADATA_KIND, KIND} if period.beats else {METADATA_KIND}
+            if without(period.end.counts, apart) != without(state.counts, apart):
+                return False
         if period.end.unwritten != state.unwritten:
             return False
         return is_same(period.end, state) and moves_again(period.end, state, period.moving)
+
+    def _reaches_far(self, period: Period, state: State) -> bool:
+        """Return whether a period without heartbeats is skipped as far as a longer one could be, or half as far.
+
+        Heartbeats that meet a commit end it at each common multiple of their intervals.
+        """
+        if not period.beats:
+            return True
+        skip = Skip(self._world, period, state)
+        left_us = skip.calm_until_us - state.at_us
+        skipped_us = skip.times * period.adds.later_us
+        return not skip.is_cut or left_us < 2 * self._expected_us or 2 * skipped_us >= left_us
 
     # -- search ------------------------------------------------------------------------------------
 
@@ -265,7 +282,7 @@ class Periods:
         for mark in reversed(self._marks) if takes_short else self._marks:
             if not self._off_grid(mark.state, state) and is_same(mark.state, state):
                 period = measured(self._world, mark, state, takes_short=takes_short)
-                if period is not None:
+                if period is not None and self._reaches_far(period, state):
                     self._forget()
                     return period
         self._mark(state)
@@ -344,8 +361,3 @@ def _is_full(process: Process) -> bool:
     """Return whether a consumer works on the most records that poll returns."""
     batch, settings = process.application.batch, process.blueprint.settings
     return batch is not None and batch.count >= settings.max_poll_records
-
-
-def _counts(state: State) -> Counter[str]:
-    """Return the requests that are not written yet; those for metadata do not recur."""
-    return Counter({kind: n for kind, n in state.counts.items() if kind != "Metadata"})

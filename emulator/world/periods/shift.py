@@ -200,6 +200,12 @@ def counted_more(what: RequestsCounted, kind: str, more: int) -> RequestsCounted
     return replace(what, counts=tuple(sorted(counts.items())))
 
 
+def counted_anew(what: RequestsCounted, kind: str, count: int) -> RequestsCounted:
+    """Return a count with *count* requests of a kind."""
+    counts = {**dict(what.counts), kind: count}
+    return replace(what, counts=tuple(sorted(each for each in counts.items() if each[1])))
+
+
 Commit = TypeVar("Commit", CommitSent, CommitAccepted, CommitAnswered)
 
 

@@ -17,10 +17,13 @@ from emulator.events import (
 )
 from emulator.world.cluster.offsets_log.stored_log import StoredBatch
 from emulator.world.periods import in_flight
+from emulator.world.periods.beats import KIND, Beats, deadlines_apart
+from emulator.world.periods.beats_ahead import BeatsAhead
 from emulator.world.periods.shift import (
     NO_GROWTH,
     LogGrowth,
     Shift,
+    counted_anew,
     counted_more,
     moved,
     moved_batch,
@@ -41,8 +44,10 @@ if TYPE_CHECKING:
     from emulator.world.consumer.process import Process
     from emulator.world.periods.thread_habit import ThreadHabit
 
-_METADATA = "Metadata"
+METADATA_KIND = "Metadata"
 """The kind of the requests that are counted beside those of a period."""
+
+NO_BEATS: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +65,9 @@ class Period:
     moving: Moving
     habits: dict[str, Habit | ThreadHabit]
     """By process: when it reads responses."""
+
+    beats: Mapping[str, Beats]
+    """By process: its heartbeats, if they are no part of the period."""
 
     events: list[Event]
     sent_us: Mapping[str, int]
@@ -80,15 +88,21 @@ def logs_of(world: World) -> dict[int, LogGrowth]:
     return found
 
 
-def added(before: State, after: State, logs: dict[int, LogGrowth]) -> Shift:
-    """Return what has been added between two states; *logs*: to the offsets log."""
+def added(
+    before: State, after: State, logs: dict[int, LogGrowth], beats: Mapping[str, int] = NO_BEATS
+) -> Shift:
+    """Return what has been added between two states; *logs*: to the offsets log.
+
+    *beats*: by process, requests that are not counted.
+    """
+    requests = grown(before.requests, after.requests)
     return Shift(
         later_us=after.at_us - before.at_us,
         records={
             group: grown(before.positions[group], positions)
             for group, positions in after.positions.items()
         },
-        requests=grown(before.requests, after.requests),
+        requests={name: more - beats.get(name, 0) for name, more in requests.items()},
         logs=logs,
     )
 
@@ -117,8 +131,10 @@ class Skip:
         self._kernel = world.run.kernel
         self._period = period
         self._state = state
-        limit_us = min(self._kernel.limit_us(), first_limit_us(state, period.moving))
+        first_us = first_limit_us(state, period.moving, deadlines_apart(world, period.beats))
+        limit_us = min(self._kernel.limit_us(), first_us)
         self._upkeep = Upkeep(world, period.habits, state.at_us, limit_us)
+        self._beats = BeatsAhead(world, period.beats, self._upkeep, state.at_us)
         names = [process.name for process in world.consumers.everyone()]
         self._moving = dict(zip(names, period.moving, strict=False))
         """By process; behind them *moving* has those of coordinators."""
@@ -128,7 +144,7 @@ class Skip:
 
     def _find_times(self) -> int:
         """Return how many periods end before the next event that does not recur."""
-        state, adds, limit_us = self._state, self._period.adds, self._upkeep.limit_us
+        state, adds, limit_us = self._state, self._period.adds, self._beats.limit_us
         times = (limit_us - 1 - state.at_us) // adds.later_us
         for shard in self._world.offsets_topic:
             size = adds.logs[shard.number].size
@@ -136,7 +152,8 @@ class Skip:
                 end_ms = self._world.run.epoch_ms + limit_us // 1_000
                 times = min(times, shard.leaders_log()[0].room_for(size, end_ms) - 1)
         while times > 0:
-            if not self._upkeep.is_settled(state.at_us + times * adds.later_us):
+            end_us = state.at_us + times * adds.later_us
+            if not (self._upkeep.is_settled(end_us) and self._beats.is_settled(end_us)):
                 times -= 1
             elif not self._repeats(adds, times):
                 times //= 2
@@ -160,6 +177,16 @@ class Skip:
     @property
     def ends_us(self) -> int:
         """Before which time the last whole period would have to end."""
+        return self._beats.limit_us
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a heartbeat that is no part of the period ends the skip."""
+        return self._beats.limit_us < self.calm_until_us
+
+    @property
+    def calm_until_us(self) -> int:
+        """Until when nothing but such heartbeats is in the way."""
         return self._upkeep.limit_us
 
     def carry_out(self) -> None:
@@ -234,12 +261,18 @@ class Skip:
         """Return a moved event with the metadata requests sent before it."""
         match event.what:
             case CommitSent() | CommitAccepted() | CommitAnswered():
-                sent_us = self._period.sent_us[event.what.commit] + later_us
-                more = self._upkeep.number_later(event.what.commit, sent_us)
+                commit = event.what.commit
+                sent_us = self._period.sent_us[commit]
+                more = self._upkeep.number_later(commit, sent_us + later_us)
+                more += self._beats.commit_later(commit, sent_us, later_us)
                 return renumbered(what, more) if more else what
             case RequestsCounted():
-                more = self._sent_since(what.since_us, event.at_us + later_us)
-                return counted_more(what, _METADATA, more) if more else what
+                at_us = event.at_us + later_us
+                more = self._sent_since(what.since_us, at_us)
+                what = counted_more(what, METADATA_KIND, more) if more else what
+                if self._period.beats:
+                    what = counted_anew(what, KIND, self._beats_since(what.since_us, at_us))
+                return what
             case _:
                 return what
 
@@ -247,8 +280,13 @@ class Skip:
         """Return how many metadata requests were sent after *since_us*, up to *at_us*."""
         sent = self._upkeep.sent_between(since_us, at_us)
         if since_us <= self._state.at_us:
-            sent += self._state.counts[_METADATA] - self._period.end.counts[_METADATA]
+            sent += self._state.counts[METADATA_KIND] - self._period.end.counts[METADATA_KIND]
         return sent
+
+    def _beats_since(self, since_us: int, at_us: int) -> int:
+        """Return how many heartbeats were sent after *since_us*, up to *at_us*."""
+        sent = self._beats.sent_between(since_us, at_us)
+        return sent + self._state.counts[KIND] if since_us <= self._state.at_us else sent
 
     # -- the state behind them ---------------------------------------------------------------------
 
@@ -260,6 +298,7 @@ class Skip:
         kernel.advance(end_us)
         kernel.move(adds.later_us)
         self._upkeep.carry_out(end_us)
+        self._beats.carry_out(end_us)
         for timers, names in zip(timers_of(world), period.moving, strict=True):
             timers.move(adds.later_us, names)
         numbers = {p.name: self._renumbered(p, adds) for p in world.consumers.everyone()}
@@ -288,6 +327,7 @@ class Skip:
         for number, at_us in in_flight.open_numbers_of(process).items():
             name = in_flight.name_of(process.name, number)
             upkeep = self._upkeep.number_later(name, at_us + adds.later_us)
+            upkeep += self._beats.number_later(process.name, at_us + adds.later_us)
             later[number] = number + more + upkeep
         return Renumbered(more, later)
 
@@ -321,11 +361,16 @@ class Skip:
         if period.counts_requests:
             router.counted_since_us += later_us
             since_us = router.counted_since_us
-            router.counts.pop(_METADATA, None)
+            router.counts.pop(METADATA_KIND, None)
         more = self._upkeep.sent_between(since_us, end_us)
-        more += period.end.counts[_METADATA] if period.counts_requests else 0
+        more += period.end.counts[METADATA_KIND] if period.counts_requests else 0
         if more:
-            router.counts[_METADATA] += more
+            router.counts[METADATA_KIND] += more
+        if period.beats:
+            if period.counts_requests:
+                router.counts.pop(KIND, None)
+            if sent := self._beats.sent_between(since_us, end_us):
+                router.counts[KIND] += sent
 
 
 def _keep(process: Process, staying: Mapping[str, int]) -> None:

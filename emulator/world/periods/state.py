@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from assignors.types import TopicPartition
@@ -23,6 +24,7 @@ from emulator.world.periods import in_flight
 from emulator.world.world import World
 from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import POLL
+from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.periods import NEXT_BEAT, SESSION_END, deadlines_of
 from protocols.consumer.lookup import LOOKUP
 from protocols.consumer.metadata import METADATA, due_us
@@ -210,11 +212,11 @@ Moving = tuple[frozenset[str], ...]
 """The names of the deadlines that move with every period, for each of :func:`timers_of`."""
 
 
-def moving_timers(before: State, after: State) -> Moving | None:
+def moving_timers(before: State, after: State, *, beats_apart: bool = False) -> Moving | None:
     """Return the deadlines that have moved with the state; None: one changed in another way.
 
     The others have stayed: they are limits. What a check for expired offsets finds depends on their
-    age, so it never moves.
+    age, so it never moves. *beats_apart*: those of heartbeats and sessions may be anywhere.
     """
     found = []
     for old, new in zip(before.timers, after.timers, strict=True):
@@ -222,6 +224,12 @@ def moving_timers(before: State, after: State) -> Moving | None:
             return None
         later_us = after.at_us - before.at_us
         names = _moved_names(old, new, later_us) - {EXPIRE_OFFSETS}
+        if beats_apart:
+            names = frozenset([name for name in names if not is_of_beats(name)])
+            if any(new[name] != old[name] for name in new.keys() - names if not is_of_beats(name)):
+                return None
+            found.append(names)
+            continue
         names |= {
             name
             for name in new.keys() - names
@@ -236,6 +244,11 @@ def moving_timers(before: State, after: State) -> Moving | None:
 def _is_session(name: str) -> bool:
     """Return whether a deadline is the end of a session, as the coordinator or the client sees it."""
     return name.startswith(SESSION) or name == SESSION_END
+
+
+def is_of_beats(name: str) -> bool:
+    """Return whether heartbeats change a deadline."""
+    return name in (HEARTBEAT, NEXT_BEAT) or _is_session(name)
 
 
 def beats_move(state: State, moving: Moving) -> bool:
@@ -271,13 +284,17 @@ def moves_again(mark: State, state: State, moving: Moving) -> bool:
     )
 
 
-def first_limit_us(state: State, moving: Moving) -> int:
-    """Return the earliest deadline that does not move, without those of upkeep."""
+def first_limit_us(state: State, moving: Moving, apart: AbstractSet[str] = frozenset()) -> int:
+    """Return the earliest deadline that does not move, without those of upkeep.
+
+    *apart*: nor these. The session of a member that has ended is a limit.
+    """
     due = [
         when
         for timers, names in zip(state.timers, moving, strict=True)
         for name, when in timers.items()
         if name not in names and name not in (METADATA, EXPIRE_OFFSETS)
+        if name not in apart
     ]
     return min(due, default=NEVER)
 
@@ -285,6 +302,11 @@ def first_limit_us(state: State, moving: Moving) -> int:
 def grown(before: Mapping[Any, int], after: Mapping[Any, int]) -> dict[Any, int]:
     """Return how much each value has grown."""
     return {key: value - before.get(key, 0) for key, value in after.items()}
+
+
+def without(counts: Mapping[str, int], kinds: AbstractSet[str]) -> Counter[str]:
+    """Return counts without those of some kinds."""
+    return Counter({kind: n for kind, n in counts.items() if kind not in kinds})
 
 
 def is_same(before: State, after: State) -> bool:

@@ -265,7 +265,7 @@ class Upkeep:
         self._habits = habits
         self._now = now
         self._answer = cache(world.router.metadata)
-        self._requests: dict[str, Requests] = {}
+        self.requests: dict[str, Requests] = {}
         self._checks: list[Checks] = []
         self._all_us: list[int] | None = None
         self.limit_us = limit_us
@@ -292,7 +292,7 @@ class Upkeep:
         if habit is None or following is None or trip_us is None or 2 * trip_us >= following.age_us:
             self.limit_us = min(due_us, timer_us)
             return
-        found = self._requests[process.name] = Requests(process, [], [])
+        found = self.requests[process.name] = Requests(process, [], [])
         while due_us < self.limit_us:
             since_us = due_us - self._now
             handled_us = habit.handled_us(since_us + trip_us, following.thread_us)
@@ -326,7 +326,7 @@ class Upkeep:
     def is_settled(self, end_us: int) -> bool:
         """Return whether every client has applied its last response when a period ends then."""
         later_us = end_us - self._now
-        for found in self._requests.values():
+        for found in self.requests.values():
             count = found.until(end_us)
             client: Any = found.process.client
             applied_us = end_us
@@ -353,19 +353,19 @@ class Upkeep:
 
     def number_later(self, commit: str, sent_us: int) -> int:
         """Return how many requests a process has sent before a commit, which it sends then."""
-        found = self._requests.get(process_of(commit))
+        found = self.requests.get(process_of(commit))
         return 0 if found is None else found.until(sent_us)
 
     def sent_between(self, begin_us: int, end_us: int) -> int:
         """Return how many metadata requests were sent after *begin_us*, up to *end_us*."""
         if self._all_us is None:
-            every = [found.sent_us for found in self._requests.values()]
+            every = [found.sent_us for found in self.requests.values()]
             self._all_us = sorted([sent_us for times in every for sent_us in times])
         return bisect_right(self._all_us, end_us) - bisect_right(self._all_us, begin_us)
 
     def carry_out(self, end_us: int) -> None:
         """Put clients and coordinators where all requests and checks up to *end_us* leave them."""
-        for found in self._requests.values():
+        for found in self.requests.values():
             count, client = found.until(end_us), _client(found.process)
             if count:
                 _refresh(client, found.handled_us[count - 1], count)

@@ -83,7 +83,7 @@ PLANTED = (
     ),
     Planted(
         f"{PERIODS}.skip:Skip._with_upkeep",
-        "counted_more(what, _METADATA, more) if more else what",
+        "counted_more(what, METADATA_KIND, more) if more else what",
         "what",
         "metadata requests in skipped periods",
     ),

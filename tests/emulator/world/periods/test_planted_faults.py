@@ -7,6 +7,7 @@ import pytest
 from ...modes import planted_polling_faults
 from . import planted_background_faults, planted_consumer_faults, planted_faults
 from . import planted_request_faults as request_faults
+from . import test_heartbeats_apart as heartbeats_apart
 from . import test_repeated_stretches as stretches
 from . import test_short_periods as short_periods
 from .planted_faults import planted
@@ -20,6 +21,7 @@ PLANTED = (
     *request_faults.PLANTED,
     *stretches.PLANTED,
     *short_periods.PLANTED,
+    *heartbeats_apart.PLANTED,
 )
 
 
