@@ -190,11 +190,11 @@ class Bench:
         self.settle()
         return self.returned[-1] if len(self.returned) > before else None
 
-    def end_call(self, threw: Any = None) -> None:
+    def end_call(self, threw: Any = None, **more: Any) -> None:
         """Let the listener call end that is running."""
         call, self.running = self.running, None
         assert call is not None
-        self.carry_out(self.client.called(call, self.now_us, threw))
+        self.carry_out(self.client.called(call, self.now_us, threw, **more))
         if not self._busy:
             self.settle()
 

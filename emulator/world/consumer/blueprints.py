@@ -122,8 +122,8 @@ class Blueprint:
         return polls_on and self.conditions is None and self.poison is None
 
     @property
-    def commit_async_waits(self) -> bool:
-        """Whether commitAsync waits until a background thread has taken the commit, as Java's does."""
+    def has_two_threads(self) -> bool:
+        """Whether it is the Java client of the consumer protocol: two threads share its calls."""
         return self.settings.group_protocol == "consumer" and not self.profile.in_background
 
     @property

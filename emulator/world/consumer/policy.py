@@ -173,7 +173,7 @@ class PolicyCommits:
 
     def send_async(self, offsets: Offsets | None, then: OnResult | None = None) -> None:
         """Call ``commitAsync``, then continue; without *then* beside the application."""
-        if then is not None and self._store is None and self._process.blueprint.commit_async_waits:
+        if then is not None and self._store is None and self._process.blueprint.has_two_threads:
             commit: Callable[..., Step[Any]] = self._process.client.commit_async
             self._waiting.append((partial(commit, offsets=offsets, waits=True), then))
             self._call_next()
@@ -246,7 +246,7 @@ class Listener:
         self._application = application
         self._blueprint = process.blueprint
         self._kernel = process.run.kernel
-        self._began_us, self._generation = 0, -1
+        self._began_us, self._lasts_us, self._generation = 0, 0, -1
         self._given_up = Call("revoked", ())
         """Its last call about partitions that were given up."""
 
@@ -292,7 +292,8 @@ class Listener:
         """Let the time of a call pass, and code of the user run, then continue."""
         then = partial(self._application.listen, call, then)
         now = self._kernel.now
-        when = max(now + self._takes_us(call, now), next(self._not_before_us, 0))
+        self._lasts_us = self._takes_us(call, now)
+        when = max(now + self._lasts_us, next(self._not_before_us, 0))
         if when == now:
             then()
         else:
@@ -354,9 +355,8 @@ class Listener:
         process = self._process
         if process.alive and not process.hold(lambda: self._return(call)):
             self._application.listened()
-            process.carry_out(process.client.called(call, self._kernel.now))
-
-    # -- calls that fail -------------------------------------------------------------------------
+            lasted: Any = {"lasted_us": self._lasts_us} if self._blueprint.has_two_threads else {}
+            process.carry_out(process.client.called(call, self._kernel.now, **lasted))
 
     def _threw(self, call: Call, event: int) -> None:
         """End a call with an exception: only partitions that the client revokes are closed."""

@@ -118,18 +118,20 @@ def _skip_call(
 
     The background thread is not woken: it acknowledges in its next round.
     """
-    step = reconciliation.on_assigned(state, consumer, calling.needed, threw=not applied)
+    skipped = CallbackCompleted(calling.needed, threw=not applied)
+    step = reconciliation.on_assigned(state, consumer, skipped, now)
     return step.then(lambda s: _next_call(s, consumer, calling, now))
 
 
 def on_called(
-    state: ClientState, consumer: Consumer, now: int, *, threw: Failed | None
+    state: ClientState, consumer: Consumer, now: int, *, threw: Failed | None, lasted_us: int = 0
 ) -> Step[ClientState]:
     """Report the end of a listener call to the background thread, and make the next call."""
     calling = state.app
     assert isinstance(calling, Calling), "no listener call is running"
     state = replace(state, thrown=state.thrown or threw)
-    ended = CallbackCompleted(calling.needed, threw is not None)
+    failed = threw is not None
+    ended = CallbackCompleted(calling.needed, failed, ended_us=now, lasted_us=lasted_us)
     step = queue(state, consumer, ended, now)
     return step.then(lambda s: _next_call(s, consumer, calling, now))
 
@@ -205,32 +207,16 @@ def raced(state: ClientState, consumer: Consumer, now: int) -> bool:
 def wait_until(state: ClientState, consumer: Consumer, polling: Polling, now: int) -> int:
     """Return when (us) a wait for records ends: with poll, at a duty, or after ``retry.backoff.ms``.
 
-    If a fetch may bring records soon, no duty ends the wait. Else an overdue one ends it after
-    ``retry.backoff.ms``: passes take no time here. Source: ``AsyncKafkaConsumer.pollForFetches``.
+    The last of these only if a fetch may bring records soon, or a duty is overdue: passes take no
+    time here. Source: ``AsyncKafkaConsumer.pollForFetches``, ``maximumTimeToWait``.
     """
-    if _may_fetch(state, consumer):
-        return min(polling.until_us, now + longest_wait_us(state, consumer))
     duties = [_beat_us(state, now), now + (state.poll_due_us - now) // 2]
     if consumer.settings.enable_auto_commit:
         duties.append(_commit_us(state, consumer, now))
     ahead = [when for when in duties if when > now]
-    if len(ahead) < len(duties):
+    if len(ahead) < len(duties) or _may_fetch(state, consumer):
         ahead.append(now + turn_interval_us(consumer.settings))
     return min(polling.until_us, *ahead)
-
-
-def longest_wait_us(state: ClientState, consumer: Consumer) -> int:
-    """Return how long (us) a poll waits while a fetch may bring records.
-
-    Of a duty the application thread knows how much time was left when an earlier round of the
-    background thread began, about one such wait before: at most its interval
-    (``ConsumerNetworkThread.maximumTimeToWait``).
-    """
-    settings = consumer.settings
-    longest = min(turn_interval_us(settings), settings.max_poll_interval_ms * MS // 2)
-    if settings.enable_auto_commit:
-        longest = min(longest, max(settings.auto_commit_interval_ms, 1) * MS)
-    return min(longest, state.beat.interval_us or longest)
 
 
 def _beat_us(state: ClientState, now: int) -> int:

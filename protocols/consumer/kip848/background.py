@@ -158,7 +158,7 @@ def _on_callback_completed(
         case Purpose.REVOKE:
             return reconciliation.on_revoked(state, consumer, now, threw=event.threw)
         case Purpose.ASSIGN:
-            return reconciliation.on_assigned(state, consumer, event.needed, threw=event.threw)
+            return reconciliation.on_assigned(state, consumer, event, now)
         case Purpose.RELEASE:
             return on_released(state)
         case Purpose.LEAVE:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from protocols.consumer import metadata
 from protocols.consumer.fetch_buffer import Handed
 from protocols.consumer.fetching import Fetcher
-from protocols.consumer.kip848.application import POLL, Wait, longest_wait_us
+from protocols.consumer.kip848.application import POLL, Wait
 from protocols.consumer.kip848.background import WOKEN
 from protocols.consumer.kip848.member import MemberState
 from protocols.consumer.kip848.requests import BACKGROUND
@@ -29,7 +29,7 @@ from protocols.consumer.kip848.threads import (
     Polling,
 )
 from protocols.consumer.lookup import Known
-from protocols.consumer.reader import MS, NEVER
+from protocols.consumer.reader import MS, NEVER, turn_interval_us
 from protocols.machine import Effect, SetTimer, Step
 from protocols.messages import FetchResponse
 from protocols.values import replace
@@ -118,6 +118,7 @@ class SavedPoll(NamedTuple):
     poll_due_us: int
     until_us: int
     wait_us: int
+    duty_us: int
 
 
 def _later(event: Event, later_us: int) -> Event:
@@ -136,15 +137,16 @@ class CalmPoll:
         "_at_us",
         "_collect",
         "_deadline_us",
+        "_duty_us",
         "_events",
         "_fetcher",
         "_interval_us",
         "_lags",
         "_limit",
-        "_longest_wait_us",
         "_poll_due_us",
         "_progress",
         "_queue_times",
+        "_turn_interval_us",
         "_until_us",
         "_wait",
         "events_us",
@@ -174,8 +176,11 @@ class CalmPoll:
         self._lags = consumer.lags
         self._queue_times = consumer.queue_times
         self._limit = settings.max_poll_records
-        self._longest_wait_us = longest_wait_us(state, consumer)
+        self._turn_interval_us = turn_interval_us(settings)
         self._interval_us = settings.max_poll_interval_ms * MS
+        self._duty_us = state.beat.due_us
+        if settings.enable_auto_commit:
+            self._duty_us = min(self._duty_us, state.autocommit_us)
         self._answered = answered
         self._events: list[Event] = list(state.events)
         self.events_us = NEVER if state.events_us is None else state.events_us
@@ -230,7 +235,10 @@ class CalmPoll:
 
     def _wait_until(self, now: int) -> int:
         """Return what :func:`~protocols.consumer.kip848.application.wait_until` does."""
-        return min(self._until_us, now + self._longest_wait_us)
+        half = (self._poll_due_us - now) // 2
+        longest = self._turn_interval_us
+        most = longest if longest < half or half <= 0 else half
+        return min(self._until_us, now + most, self._duty_us)
 
     def _queue(self, event: Event, now: int) -> None:
         self._events.append(event)
@@ -282,6 +290,7 @@ class CalmPoll:
             self._poll_due_us - now,
             self._until_us - now if waits else 0,
             NEVER if self.wait_us == NEVER else self.wait_us - now,
+            self._duty_us - now,
         )
 
     def restore(self, saved: SavedPoll, now: int) -> None:

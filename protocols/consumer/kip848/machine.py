@@ -94,14 +94,17 @@ class Client(Recurring):
         """Drop the subscription; ends in ``Return``."""
         return self._took(closing.unsubscribe(self.state, self.consumer, now), now)
 
-    def called(self, call: Call, now: int, threw: Failed | None = None) -> Step[ClientState]:
-        """Continue after a listener call returned, or threw."""
+    def called(
+        self, call: Call, now: int, threw: Failed | None = None, *, lasted_us: int = 0
+    ) -> Step[ClientState]:
+        """Continue after a listener call that lasted so long returned, or threw."""
         calling = self.state.app
         if not isinstance(calling, Calling):
             raise IllegalCallError(f"no listener call is running: {call}")
         if isinstance(calling.outer, Closing):
             return self._took(closing.on_last_call(self.state, self.consumer, now), now)
-        step = application.on_called(self.state, self.consumer, now, threw=threw)
+        state, consumer = self.state, self.consumer
+        step = application.on_called(state, consumer, now, threw=threw, lasted_us=lasted_us)
         if not isinstance(calling.outer, Polling):
             return self._took(step, now)
         return self._continue_later(step, now)

@@ -22,7 +22,7 @@ from protocols.consumer.kip848.member import (
 from protocols.consumer.kip848.membership import transition
 from protocols.consumer.kip848.requests import pass_over, queue_automatic_commit, request_call
 from protocols.consumer.kip848.state import ClientState, Consumer
-from protocols.consumer.kip848.threads import CallbackNeeded, Purpose
+from protocols.consumer.kip848.threads import CallbackCompleted, CallbackNeeded, Purpose
 from protocols.consumer.reader import MS
 from protocols.consumer.requests import on_reads
 from protocols.facts import CommitKind
@@ -173,7 +173,7 @@ def apply_assignment(state: ClientState, needed: CallbackNeeded) -> ClientState:
 
 
 def on_assigned(
-    state: ClientState, consumer: Consumer, needed: CallbackNeeded, *, threw: bool
+    state: ClientState, consumer: Consumer, ended: CallbackCompleted, now: int
 ) -> Step[ClientState]:
     """Continue after onPartitionsAssigned: acknowledge; if it threw, begin again.
 
@@ -181,29 +181,28 @@ def on_assigned(
     read once it succeeds. If the reconciliation was aborted meanwhile, those that the member still owns
     are read, too.
     """
-    if not threw:
-        given = frozenset(needed.assignment)
+    if not ended.threw:
+        given = frozenset(ended.needed.assignment)
         state = replace(state, awaiting=tuple(tp for tp in state.awaiting if tp not in given))
     found = _running(state)
-    if found is None or threw:
+    if found is None or ended.threw:
         return Step(_without_reconciliation(state))
     state = _without_reconciliation(state)
     if consumer.profile.commit_clock is CommitClock.ASSIGNMENT:
         interval = consumer.settings.auto_commit_interval_ms * MS
-        began_us = _clock_us(state, consumer, found)
-        state = replace(state, autocommit_us=began_us + interval)
+        state = replace(state, autocommit_us=now - _unseen_us(found, ended) + interval)
     member = state.member._replace(current=found.resolved)
     return transition(state, member.to(MemberState.ACKNOWLEDGING))
 
 
-def _clock_us(state: ClientState, consumer: Consumer, found: Reconciling) -> int:
-    """Return the time (us) of the timer of automatic commits: the last round, or the last poll event.
+def _unseen_us(found: Reconciling, ended: CallbackCompleted) -> int:
+    """Return how much (us) of the call the timer of automatic commits has not seen.
 
-    Nothing else moves it: a slow listener call has begun behind both. Source:
-    ``AutoCommitState.remainingMs``, ``AutoCommitState.updateTimer``, ``Timer.reset``.
+    Rounds move it, and the reset uses the time of the last one, before or during the call: source
+    ``AutoCommitState.remainingMs``, ``Timer.reset``. The wake-ups around the call are not subtracted:
+    in Kafka's client they are made up for by waits of poll that end a wake-up late.
     """
-    polled_us = state.poll_due_us - consumer.settings.max_poll_interval_ms * MS
-    return max(found.round_us, polled_us)
+    return max(0, min(ended.lasted_us, ended.ended_us - found.round_us))
 
 
 def note_round(state: ClientState, now: int) -> ClientState:

@@ -170,6 +170,8 @@ class CallbackCompleted(NamedTuple):
 
     needed: CallbackNeeded
     threw: bool
+    ended_us: int = 0
+    lasted_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

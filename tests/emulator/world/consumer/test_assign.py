@@ -164,14 +164,14 @@ CRASH = '{ crash = "j", at = "22s", restart_after = "5s" }'
 
 
 def test_under_the_consumer_protocol_it_commits_in_its_own_group_and_sends_no_heartbeat():
-    """Two seconds of 20/s since the automatic commit of the last poll, and no call of the listener."""
+    """Two seconds of 20/s since the last automatic commit, and no call of the listener."""
     text = OWN_GROUP.format(client="java", acts=CRASH, more="")
     by_consumer = text.replace('"earliest"', '"earliest", "group.protocol" = "consumer"')
     run = emulator.run(emulator.loads(by_consumer))
     told = (ev.ListenerCalled, ev.MemberAdded)
 
-    assert run.ledger.by_cause() == {Cause.CRASHED: 39}
-    assert run.ledger.processed == 1239
+    assert run.ledger.by_cause() == {Cause.CRASHED: 40}
+    assert run.ledger.processed == 1240
     assert not [event for event in run.events if isinstance(event.what, told)]
 
 

@@ -115,8 +115,7 @@ def test_rates_that_change_are_played():
 
 def test_periods_are_skipped_beside_stretches():
     """Between the periods of the whole run, members take known stretches by themselves."""
-    interval = {"auto.commit.interval.ms": 800}
-    document = consumers(**OFTEN | {"run_for": "9s"}, fault=[crash("5333ms")], **interval)
+    document = consumers(**OFTEN | {"run_for": "9s"}, fault=[crash("5333ms")])
 
     assert hold_both_ways(document, **HOW) > 0
 

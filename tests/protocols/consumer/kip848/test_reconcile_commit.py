@@ -7,7 +7,13 @@ import pytest
 from protocols.consumer.clients import JAVA, RevokeCommit
 from protocols.consumer.kip848 import reconciliation
 from protocols.consumer.kip848.background import take_event
-from protocols.consumer.kip848.threads import CallbackNeeded, Lag, Polled, Purpose
+from protocols.consumer.kip848.threads import (
+    CallbackCompleted,
+    CallbackNeeded,
+    Lag,
+    Polled,
+    Purpose,
+)
 from protocols.machine import Send
 from protocols.messages import OffsetCommitRequest
 from protocols.messages.errors import ErrorCode
@@ -182,7 +188,7 @@ def test_the_interval_restarts_where_the_last_round_before_a_slow_call_began():
     driver.poll()
     called_us = driver.now_us
     driver.advance(700)
-    driver.end_call()
+    driver.end_call(lasted_us=700_000)
 
     assert called_us + 10_000_000 == driver.state.autocommit_us
 
@@ -196,10 +202,11 @@ def test_a_heartbeat_during_a_slow_call_moves_the_restart_of_the_interval():
     driver.hold_calls = True
     driver.committed()
     driver.poll()
+    called_us = driver.now_us
     driver.beat_due()
     beat_us = driver.now_us
     driver.advance(300)
-    driver.end_call()
+    driver.end_call(lasted_us=driver.now_us - called_us)
 
     assert beat_us + 10_000_000 == driver.state.autocommit_us
 
@@ -301,7 +308,9 @@ def test_partitions_that_are_still_owned_are_read_after_their_call(auto):
     state = replace(auto.state, assignment=parts(0, 1), awaiting=parts(1))
     call = CallbackNeeded("assigned", parts(1, 2), Purpose.ASSIGN, parts(0, 1, 2))
     ended = {
-        threw: reconciliation.on_assigned(state, auto.client.consumer, call, threw=threw)
+        threw: reconciliation.on_assigned(
+            state, auto.client.consumer, CallbackCompleted(call, threw), auto.now_us
+        )
         for threw in (False, True)
     }
 
