@@ -23,10 +23,11 @@ LONGEST_PERIOD_US = 120_000_000
 SHORTER = 3
 """How many times a short period has to fit into one with heartbeats: less would hardly save time."""
 
-MOST_MEMBERS = 10
+MOST_MEMBERS = 30
 """The most members with automatic commits of which short periods are searched for.
 
-Of more members, one usually sends a heartbeat while its commit is in flight, which ends the short period.
+Of more members, one has usually not read its last response where a short period ends, or sends a heartbeat
+while its commit is in flight: looking for such periods takes more time than they save.
 """
 
 LAGS_REPEAT_US = 5_000_000

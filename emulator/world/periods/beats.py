@@ -3,8 +3,8 @@
 Members of the classic protocol send a heartbeat every three seconds and commit every five, so that both
 recur after fifteen only. A heartbeat that changes nothing but sessions is left out of the period, as metadata
 requests are (:mod:`~emulator.world.periods.upkeep`): it is sent when it is due, whatever the application does,
-and its response is handled where that to a metadata request would be. One that meets a commit, or a
-poll that begins or ends to wait, is played. What a period has to be for that is measured here; those to come
+and its response is handled where that to a metadata request would be. One that may wait behind a commit, or meets
+a poll that begins or ends to wait, is played. What a period has to be for that is measured here; those to come
 are calculated in :mod:`~emulator.world.periods.beats_ahead`.
 """
 
@@ -70,15 +70,32 @@ class Beats:
     """When the last commit arrived; None: there is none."""
 
     def handled_us(self, sent_us: int) -> int | None:
-        """Return when the response to a heartbeat is handled; None: it meets something else."""
+        """Return when the response to a heartbeat is handled; None: it meets something else.
+
+        A coordinator answers one that is sent before a commit before it reads that.
+        """
         times = self.times
         handled_us = self.habit.handled_us(sent_us + times.trip_us, times.thread_us)
-        if handled_us is None or self.meets(sent_us, handled_us):
+        if handled_us is None or self._waits(sent_us, handled_us):
             return None
         return handled_us
 
+    def _waits(self, sent_us: int, handled_us: int) -> bool:
+        """Return whether a heartbeat waits behind a commit, or meets something in an instant."""
+        period_us, trip_us = self.habit.period_us, self.times.trip_us
+        begin_us = sent_us % period_us
+        arrives_us = begin_us + trip_us
+        if handled_us - sent_us >= period_us or arrives_us % period_us in self.habit.waits:
+            return True
+        return any(
+            sent + more <= arrives_us and begin_us <= answered + more
+            for sent, answered in self.commits
+            for more in (-period_us, 0, period_us)
+            if begin_us >= sent + more or arrives_us == sent + more
+        )
+
     def meets(self, sent_us: int, handled_us: int) -> bool:
-        """Return whether a request is open during a commit, or its response arrives where a wait begins or ends."""
+        """Return whether a request of another kind is open during a commit, or meets a wait."""
         period_us = self.habit.period_us
         begin_us = sent_us % period_us
         end_us = begin_us + handled_us - sent_us
