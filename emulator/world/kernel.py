@@ -33,6 +33,9 @@ class Rank(enum.IntEnum):
     SAMPLE = 8 * _WHO_LIMIT
 
 
+BEFORE_ALL = 0
+"""The order of what happens before all else at its instant, as SimPy's urgent events."""
+
 CHECKED_EVERY = 1 << 14
 """Events between two checks that the clock advances."""
 

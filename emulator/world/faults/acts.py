@@ -27,7 +27,7 @@ from emulator.world import faults
 from emulator.world.draws import draw, stream_key
 from emulator.world.faults.scripts import broker_scripts, member_scripts
 from emulator.world.faults.targets import broker_of, target_of, why_ineffective, why_not_reached
-from emulator.world.kernel import Script
+from emulator.world.kernel import BEFORE_ALL, Script
 from emulator.world.network import broker_name
 from emulator.world.triggers import Chosen, Interference
 from emulator.world.world import World
@@ -72,7 +72,7 @@ class Faults:
         for fault in self._faults:
             when = fault.when
             if isinstance(when, model.Step) and not fault.delay:
-                self._run.triggers.wait(when, partial(self._inside, fault))
+                self._wait(when, partial(self._inside, fault))
             else:
                 self._run.kernel.process(self._play_when_due(fault))
 
@@ -90,10 +90,25 @@ class Faults:
                 yield self._signals[other, phase]
             case model.Step() as step:
                 reached = self._env.event()
-                self._run.triggers.wait(step, reached.succeed)
+                self._wait(step, reached.succeed)
                 yield reached
             case None:
                 yield self._env.timeout(self._instant(fault))
+
+    def _wait(self, step: model.Step, action: Callable[[], object]) -> None:
+        """Wait for a step from the time on at which it counts: before, polls are arithmetic.
+
+        A batch is played record by record only if a fault waits for its records when it begins.
+        """
+        if step.after <= self._run.kernel.now or step.step == "record done":
+            self._run.triggers.wait(step, action)
+            return
+
+        def begin(_: object) -> None:
+            self._world.consumers.unfold()
+            self._run.triggers.wait(step, action)
+
+        self._run.kernel.push(step.after, BEFORE_ALL, begin)
 
     def _instant(self, fault: model.Fault) -> int:
         if fault.between is None:

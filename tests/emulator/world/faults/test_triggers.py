@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import emulator
 from assignors.types import TopicPartition
 from emulator.events import (
     CommitAccepted,
@@ -165,6 +166,18 @@ def test_a_step_counts_from_its_time_on():
     kernel.run(100)
 
     assert [10] == reached
+
+
+@pytest.mark.parametrize("step", ["sent Heartbeat", "polled", "commit sent", "record done"])
+def test_members_poll_by_arithmetic_until_a_step_counts(step):
+    """The fault strikes where it does if each poll is an event."""
+    when = f'{{ member = "g-1", step = "{step}", after = "30s" }}'
+    late = fully_staged(f'[[fault]]\nid = "x"\ncrash = "g-1"\nwhen = {when}', run_for="36s").run
+    exact = emulator.run(late.scenario, mode="exact", keep_events=False)
+    waits = late.folded.live_shares().get("a fault waits for a step of a member", 0)
+
+    assert exact.digest == late.digest
+    assert waits > 0.5 if step == "record done" else waits < 0.2
 
 
 def test_a_message_is_chosen_only_before_its_time():
