@@ -97,7 +97,7 @@ reprocessed as long as no member crashes or restarts at the same time.
 
 ## A load that takes too long
 
-`slow-load-after-a-year`: the coordinator moves to a broker that has 4 GB to read, and a member
+`slow-load-after-a-year`: the coordinator moves to a broker that has 3 GB to read, and a member
 crashes meanwhile.
 
 {slow-load-after-a-year}

@@ -45,7 +45,7 @@ the client and its settings are not given. `published-partitions-added`, 3 seeds
 - The 103 s are one sample of a wide range. The leader of a classic group finds partitions when it
   refreshes its metadata, every `metadata.max.age.ms`, and triggers the rebalance only then, which
   takes one more heartbeat interval. With five minutes, any time up to 303 s is equally likely; with
-  one minute the emulated ratio is five. Karafka uses librdkafka; the emulator follows the
+  one minute the emulated ratio is eight. Karafka uses librdkafka; the emulator follows the
   Java consumer, in which only the leader checks for new partitions.
 - The factor of twenty therefore compares a setting of clients with a setting of brokers. The
   duration of the rebalance itself has little effect on it.

@@ -31,7 +31,7 @@ def test_i1_everything_that_was_processed_is_repeated_or_what_was_not_read_is_lo
 
     assert {0} == {entry.first for entry in run.ledger.entries}
     assert 0 == lost.reprocessed
-    assert 4 * 30 * away_h == pytest.approx(lost.lost, rel=0.01)
+    assert 4 * 60 * away_h == pytest.approx(lost.lost, rel=0.01)
     assert {"position reset to latest"} == set(lost.by_cause())
 
 
