@@ -93,12 +93,9 @@ class Host:
         self._context = context
         self._brokers = context.brokers
         self._shard = shard
-        self._timers = Deadlines(
-            run.kernel,
-            Rank.BROKER_TIMER,
-            shard.number * MAX_BROKERS + broker,
-            self._wake,
-        )
+        self.log_partition = shard.number
+        order = shard.number * MAX_BROKERS + broker
+        self.timers = Deadlines(run.kernel, Rank.BROKER_TIMER, order, self._wake)
         self._late: set[str] = set()
         """Timers that fired while the broker was paused or busy."""
 
@@ -190,7 +187,7 @@ class Host:
 
     def discard(self) -> None:
         """Discard the coordinator: its broker died."""
-        self._timers.close()
+        self.timers.close()
         self._late.clear()
         self._queue = deque()
         self._appends.drop()
@@ -217,7 +214,7 @@ class Host:
 
     def handle(self, envelope: Envelope) -> None:
         """Handle a group request that has reached the broker."""
-        self._timers.fire_before(envelope.header.client)
+        self.timers.fire_before(envelope.header.client)
         self._begin(envelope)
 
     def _begin(self, envelope: Envelope) -> None:
@@ -235,11 +232,24 @@ class Host:
         self._carry_out(step, envelope.header.client)
 
     def _wake(self, timer: str, now: int) -> None:
+        if timer == OPERATION_TIMEOUT and not self._renew_timeout(now):
+            return
         again = partial(self._wake_late, timer)
         if self._waits(again) or self._brokers.hold(self.broker, again):
             self._late.add(timer)
         elif self.serves:
             self._carry_out(self.coordinator.wake(timer, now))
+
+    def _renew_timeout(self, now: int) -> bool:
+        """Return whether an operation has timed out; else set the timer to the oldest that waits.
+
+        Kafka cancels the timeout of one that has ended (``CoordinatorRuntime``): it never waits for the disk.
+        """
+        due_us = self.coordinator.log.renew_timeout()
+        if due_us is not None and due_us <= now:
+            return True
+        self.timers.renew_or_cancel(OPERATION_TIMEOUT, due_us)
+        return False
 
     def _wake_late(self, timer: str) -> None:
         """Handle a timer that fired meanwhile, unless it was set again or cancelled."""
@@ -304,12 +314,12 @@ class Host:
                 self._emit(effect.fact, step)
             elif isinstance(effect, SetTimer):
                 self._late.discard(effect.name)
-                self._timers.set(effect.name, effect.deadline_us, client)
+                self.timers.set(effect.name, effect.deadline_us, client)
             elif isinstance(effect, Append):
                 self._appends.add(effect.records)
             elif isinstance(effect, CancelTimer):
                 self._late.discard(effect.name)
-                self._timers.cancel(effect.name)
+                self.timers.cancel(effect.name)
         self._close_batch()
         self._run.triggers.coordinator_done()
 
@@ -360,17 +370,12 @@ class Host:
         found = self.coordinator.recurring(now)
         if found is None:
             return None
-        self._timers.renew_or_cancel(OPERATION_TIMEOUT, self.coordinator.log.renew_timeout())
+        self.timers.renew_or_cancel(OPERATION_TIMEOUT, self.coordinator.log.renew_timeout())
         return found, self.log.relative(now)
 
     def expires_nothing(self) -> bool:
         """Return whether no check for expired offsets finds any while the groups stay as they are."""
         return not self._brokers.disk_us(self.broker) and self.coordinator.expires_nothing()
-
-    @property
-    def timers(self) -> Deadlines:
-        """The timers of its coordinator."""
-        return self._timers
 
     def skip(self, period: Sequence[StoredBatch], later_us: int, times: int) -> None:
         """Append the last of several periods again; *period*: its batches as they will be."""
@@ -384,11 +389,6 @@ class Host:
     def log_end(self) -> int:
         """The log offset of the next record, as the coordinator counts."""
         return self._appends.end
-
-    @property
-    def log_partition(self) -> int:
-        """The number of the offsets partition."""
-        return self._shard.number
 
     def check(self) -> None:
         """Assert the invariants of the coordinator, if it serves."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.events import Appended, AppendFailed, CommitAccepted, CommitRefused, IsrChanged
 from protocols.offsets_topic.segments.header import HEADER_BYTES
 
+from ...modes.both_ways import hold_both_ways
 from ..stage import staged
 from .cluster_bench import LATENCY, MS, REPLICATION, SECOND, Bench
 
@@ -270,3 +271,23 @@ def test_a_group_survives_the_full_disk_of_its_coordinator():
     assert {10, 11, 12, 13, 14} >= {at // SECOND for at in seen.times(AppendFailed)}
     assert 0 == seen.run.ledger.reprocessed == seen.run.ledger.lost
     assert seen.after(15 * SECOND, CommitAccepted)
+
+
+def test_the_timeout_of_an_append_that_has_ended_keeps_no_batch_open():
+    """It used to wait for the disk like a request, in the exact mode alone."""
+    settings = {"heartbeat.interval.ms": 1_300, "auto.commit.interval.ms": 400}
+    group = {"id": "g", "topics": ["t"], "members": 2, "commit": "auto", "settings": settings}
+    at_once = {"settings": {"group.initial.rebalance.delay.ms": 0}, "replication": "0s"}
+    document = {
+        "title": "a disk as slow as commits are often",
+        "run_for": "22s",
+        "lag_every": "600s",
+        "cluster": at_once,
+        "topic": [{"name": "t", "partitions": 4, "rate": "20/s"}],
+        "group": [group],
+        "fault": [
+            {"slow_disk": "coordinator of g", "by": "400ms", "for": "9s", "at": "13399ms"},
+        ],
+    }
+
+    assert hold_both_ways(document, 1_118) > 0
