@@ -11,7 +11,7 @@ from assignors.types import TopicPartition
 from protocols.consumer.calls import Closed
 from protocols.consumer.fetching import CLOSES_SESSION
 from protocols.consumer.kip848.heartbeat import HEARTBEAT
-from protocols.consumer.kip848.member import MemberState
+from protocols.consumer.kip848.member import Membership, MemberState, Reconciling
 from protocols.consumer.kip848.threads import Outside
 from protocols.consumer.metadata import METADATA
 from protocols.consumer.requests import REQUESTS
@@ -105,6 +105,7 @@ class Process(Party, ClientDriver):
             due = self.now_us + (beat.due_us > self.now_us)
             beat = beat._replace(due_us=due, retry_us=self.now_us + (beat.retry_us > self.now_us))
         state = replace(state, beat=beat, poll_due_us=0, autocommit_us=0, request_timer_us=None)
+        state = replace(state, member=_whenever(state.member))
         timers = {n: like.moment(at) for n, at in self.timers.items() if n not in _NOT_TIMERS}
         timers.pop(HEARTBEAT, None)
         return (
@@ -168,8 +169,8 @@ class Process(Party, ClientDriver):
     def _poll_on(self) -> None:
         """Poll until that changes nothing any more."""
         before = None
-        while before is not self.state.member and isinstance(self.state.app, Outside):
-            before = self.state.member
+        while before != _whenever(self.state.member) and isinstance(self.state.app, Outside):
+            before = _whenever(self.state.member)
             self.poll()
 
     def _run_out(self, name: str, at_us: int) -> None:
@@ -204,3 +205,10 @@ class Process(Party, ClientDriver):
 
 _NOT_TIMERS = frozenset({REQUESTS, METADATA, "close", "commit-sync"})
 """Timers of what the search decides itself: a lost connection; or of what is never waited for."""
+
+
+def _whenever(member: Membership) -> Membership:
+    """Return a membership without the time of the last round: the timer of commits never runs out here."""
+    if not isinstance(member.reconciling, Reconciling):
+        return member
+    return member._replace(reconciling=member.reconciling._replace(round_us=0))
