@@ -123,7 +123,9 @@ def _transactions(broker, group, said) -> None:
     client.subscribe(["orders"])
     while not client.assignment():
         client.poll(0.1)
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": group})
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": group, "log_level": 2}
+    )
     producer.init_transactions(30)
     for offset, end in ((5, producer.commit_transaction), (9, producer.abort_transaction)):
         producer.begin_transaction()
@@ -248,7 +250,9 @@ def test_records_of_an_open_transaction_are_undecided(broker, tmp_path):
     client.subscribe(["orders"])
     while not client.assignment():
         client.poll(0.1)
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "open"})
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": "open", "log_level": 2}
+    )
     producer.init_transactions(30)
     producer.begin_transaction()
     place = TopicPartition("orders", 0, 5)
