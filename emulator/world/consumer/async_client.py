@@ -70,6 +70,7 @@ def matched_by_brokers(client: Client, existing: Iterable[str]) -> Iterator[str]
 def _lags(blueprint: Blueprint, process: str) -> Lags:
     """Return the delays of a consumer's two threads, drawn by kind and time for each process.
 
+    The name of a member stands for its first process, so that runs without restarts keep their delays.
     They repeat (:data:`~emulator.scenario.estimates.periods.LAGS_REPEAT_US`), so that a group that is not
     disturbed does the same in every period.
     """
