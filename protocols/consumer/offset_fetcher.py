@@ -236,9 +236,9 @@ def on_fetch_failed(
     """Handle the errors of a fetch: refresh metadata, or reset the position.
 
     A partition whose new leader came with the error may already await validation. With
-    UNKNOWN_LEADER_EPOCH the fetch is only retried. The Java client asks the same leader again at once,
-    until the metadata or an error name another one (``AbstractFetch.maybeNodeForPosition``). Source:
-    ``FetchCollector.handleInitializeErrors``.
+    UNKNOWN_LEADER_EPOCH the fetch is only retried. Clients that do not work in the background ask the
+    same leader again at once, until the metadata or an error name another one. Source:
+    ``FetchCollector.handleInitializeErrors``, ``AbstractFetch.maybeNodeForPosition``.
     """
     step = Step(reads)
     for part in failed:

@@ -285,13 +285,11 @@ class Application:
 
     def _after_record(self, batch: Batch) -> None:
         tp, offset = batch.record(batch.reported - 1)
-        policy = self._blueprint.commit
+        policy, go_on = self._blueprint.commit, partial(self._next_record, batch)
         if policy.when == "record":
-            self._commit({tp: offset + 1}, lambda result: self._next_record(batch, result))
+            self._commit({tp: offset + 1}, go_on)
         elif policy.when == "every" and not policy.between_batches and self.commits.due:
-            self._commit(
-                dict(self.commits.uncommitted), lambda result: self._next_record(batch, result)
-            )
+            self._commit(dict(self.commits.uncommitted), go_on)
         else:
             self.await_batch(batch)
 

@@ -43,7 +43,7 @@ class PolicyCommits:
         self._kernel = process.run.kernel
         self._then: OnResult | None = None
         self._waiting: list[tuple[Callable[[int], Step[Any]], OnResult]] = []
-        """Calls during another one, by a listener beside the application (``GroupCoordinator._commit_lock``)."""
+        """Calls during another one, by a listener beside the application (aiokafka: ``_commit_lock``)."""
 
         self.uncommitted: Ends = {}
         self.on_async_failure: Callable[[Offsets], None] = lambda _: None

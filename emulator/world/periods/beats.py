@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from emulator.world.world import World
     from protocols.consumer.clients import ClientProfile
 
-KIND = "Heartbeat"
+HEARTBEAT_KIND = "Heartbeat"
 """The kind of these requests."""
 
 

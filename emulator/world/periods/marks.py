@@ -9,7 +9,7 @@ from dataclasses import field
 from assignors.values import dataclass
 from emulator.events import CommitSent, Event
 from emulator.world.cluster.offsets_log.stored_log import StoredBatch
-from emulator.world.periods.beats import KIND, beats_of
+from emulator.world.periods.beats import HEARTBEAT_KIND, beats_of
 from emulator.world.periods.beginnings import commits_repeat, repeated_events
 from emulator.world.periods.shift import LogGrowth, can_move, is_commit
 from emulator.world.periods.skip import Period, added, counts_requests, logs_of
@@ -50,7 +50,7 @@ def measured(world: World, mark: Mark, state: State, *, takes_short: bool) -> Pe
         return None
     if not all(can_move(event.what) for event in events):
         return None
-    apart = {KIND} if beats_apart else set()
+    apart = {HEARTBEAT_KIND} if beats_apart else set()
     if counts_requests(events) and not _counts_alike(world, before, state, apart):
         return None
     growths = _growths(mark.appended)

@@ -26,7 +26,7 @@ from emulator.scenario.estimates.periods import (
 )
 from emulator.world.consumer.process import Process
 from emulator.world.kernel import Rank
-from emulator.world.periods.beats import KIND
+from emulator.world.periods.beats import HEARTBEAT_KIND
 from emulator.world.periods.marks import Mark, measured
 from emulator.world.periods.shorts import ShortPeriods
 from emulator.world.periods.skip import METADATA_KIND, Period, Skip
@@ -248,7 +248,7 @@ class Periods:
         if self._off_grid(period.end, state):
             return False
         if period.counts_requests:
-            apart = {METADATA_KIND, KIND} if period.beats else {METADATA_KIND}
+            apart = {METADATA_KIND, HEARTBEAT_KIND} if period.beats else {METADATA_KIND}
             if without(period.end.counts, apart) != without(state.counts, apart):
                 return False
         if period.end.unwritten != state.unwritten:

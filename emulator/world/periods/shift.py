@@ -195,9 +195,7 @@ def _counted(what: RequestsCounted, shift: Shift) -> RequestsCounted:
 
 def counted_more(what: RequestsCounted, kind: str, more: int) -> RequestsCounted:
     """Return a count with *more* requests of a kind."""
-    counts = dict(what.counts)
-    counts[kind] = counts.get(kind, 0) + more
-    return replace(what, counts=tuple(sorted(counts.items())))
+    return counted_anew(what, kind, dict(what.counts).get(kind, 0) + more)
 
 
 def counted_anew(what: RequestsCounted, kind: str, count: int) -> RequestsCounted:

@@ -17,7 +17,7 @@ from emulator.events import (
 )
 from emulator.world.cluster.offsets_log.stored_log import StoredBatch
 from emulator.world.periods import in_flight
-from emulator.world.periods.beats import KIND, Beats, deadlines_apart
+from emulator.world.periods.beats import HEARTBEAT_KIND, Beats, deadlines_apart
 from emulator.world.periods.beats_ahead import BeatsAhead
 from emulator.world.periods.shift import (
     NO_GROWTH,
@@ -271,7 +271,9 @@ class Skip:
                 more = self._sent_since(what.since_us, at_us)
                 what = counted_more(what, METADATA_KIND, more) if more else what
                 if self._period.beats:
-                    what = counted_anew(what, KIND, self._beats_since(what.since_us, at_us))
+                    what = counted_anew(
+                        what, HEARTBEAT_KIND, self._beats_since(what.since_us, at_us)
+                    )
                 return what
             case _:
                 return what
@@ -286,7 +288,7 @@ class Skip:
     def _beats_since(self, since_us: int, at_us: int) -> int:
         """Return how many heartbeats were sent after *since_us*, up to *at_us*."""
         sent = self._beats.sent_between(since_us, at_us)
-        return sent + self._state.counts[KIND] if since_us <= self._state.at_us else sent
+        return sent + self._state.counts[HEARTBEAT_KIND] if since_us <= self._state.at_us else sent
 
     # -- the state behind them ---------------------------------------------------------------------
 
@@ -368,9 +370,9 @@ class Skip:
             router.counts[METADATA_KIND] += more
         if period.beats:
             if period.counts_requests:
-                router.counts.pop(KIND, None)
+                router.counts.pop(HEARTBEAT_KIND, None)
             if sent := self._beats.sent_between(since_us, end_us):
-                router.counts[KIND] += sent
+                router.counts[HEARTBEAT_KIND] += sent
 
 
 def _keep(process: Process, staying: Mapping[str, int]) -> None:

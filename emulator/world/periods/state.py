@@ -183,14 +183,9 @@ def _polls_next(blueprint: Blueprint) -> bool:
 
 def _lag_phase_us(processes: list[Process], now: int) -> int | None:
     """Return the time since the lags of threads began again; None: no consumer has two threads."""
-    if any(_has_two_threads(each.blueprint) for each in processes):
+    if any(each.blueprint.has_two_threads for each in processes):
         return now % periods.LAGS_REPEAT_US
     return None
-
-
-def _has_two_threads(blueprint: Blueprint) -> bool:
-    """Return whether the threads of a consumer wait for each other, as those of Java's do."""
-    return blueprint.settings.group_protocol != "classic" and not blueprint.profile.in_background
 
 
 def _of_shard(shard: Shard, now: int) -> object:

@@ -189,7 +189,10 @@ BEATS, AHEAD = f"{PERIODS}.beats", f"{PERIODS}.beats_ahead"
 PLANTED = (
     Planted(f"{PERIODS}.skip:Skip._with_upkeep", "if self._period.beats:", "if False:", SAMPLED),
     Planted(
-        f"{PERIODS}.skip:Skip._beats_since", "sent + self._state.counts[KIND]", "sent", SAMPLED
+        f"{PERIODS}.skip:Skip._beats_since",
+        "sent + self._state.counts[HEARTBEAT_KIND]",
+        "sent",
+        SAMPLED,
     ),
     Planted(
         f"{PERIODS}.skip:Skip._with_upkeep",
