@@ -13,7 +13,8 @@ from assignors.types import TopicPartition
 from emulator.world.consumer import handling
 from emulator.world.consumer.handling.handler import Batch, Doing, Ending
 from emulator.world.consumer.interfaces import ConsumerProcess, RecordHandler
-from emulator.world.consumer.policy import Listener, PolicyCommits
+from emulator.world.consumer.listener import Listener
+from emulator.world.consumer.policy import PolicyCommits
 from emulator.world.consumer.shutdown import Shutdown
 from emulator.world.kernel import Rank, order_of
 from protocols.consumer.calls import CommitResult, Failed

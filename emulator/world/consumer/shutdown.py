@@ -10,7 +10,7 @@ from emulator.world.consumer.interfaces import (
     ConsumerProcess,
     RecordHandler,
 )
-from emulator.world.consumer.policy import THREW
+from emulator.world.consumer.listener import THREW
 from emulator.world.kernel import Rank
 from protocols.consumer.calls import Failed
 
