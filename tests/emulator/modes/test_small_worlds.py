@@ -32,6 +32,7 @@ FOUND = (
     3050544,
     4381915,
     4446928,
+    4615990,
 )
 """Worlds that were wrong once.
 
@@ -47,7 +48,8 @@ told to close while it is paused in a record that ends when it goes on; in 26630
 records that end a wait in poll are worked on for the whole poll interval; in 3011328 a backup is restored
 after its topic was deleted; in 3050544 a process
 with a pool of workers works on beside its replacement; in 4381915 and 4446928 the first epoch of a
-partition that was added begins behind the deletion of its topic: nobody could have read what it passes.
+partition that was added begins behind the deletion of its topic: nobody could have read what it passes;
+in 4615990 a record fails for which the consumer seeks back, and its member closes in mid-batch.
 """
 
 

@@ -4,7 +4,8 @@
 seeks every partition of the batch back to its first unprocessed record (``SeekUtils``) and sleeps for
 the back-off in the thread that polls, or, with a ``ContainerPausingBackOffHandler``, pauses the
 container and polls on. Attempts are counted in the consumer (``FailedRecordTracker``): the next owner
-begins anew.
+begins anew. The handler gets the records behind the failed one also of a container that stops
+(``KafkaMessageListenerContainer.invokeErrorHandler``), and then does not sleep.
 """
 
 from __future__ import annotations
@@ -145,6 +146,7 @@ class Failures:
 
         Those that were processed in this attempt are forwarded, too.
         """
+        batch.take_back()
         skipped = rule.poison.then == "skip"
         for tp, offset in batch.records():
             if not skipped and (tp, offset) != failed:
@@ -166,6 +168,7 @@ class Failures:
     def _seek_back(self, batch: Batch, rule: Rule, failures: int) -> None:
         """Commit what is finished, seek to the rest, and wait."""
         self._application.batch = None
+        batch.take_back()
         if self._is_whole:
             self._seek(batch.ranges, rule, failures)
             return

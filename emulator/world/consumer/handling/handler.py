@@ -69,7 +69,11 @@ class Batch:
 
     def __init__(self, ranges: tuple[Handed, ...], begin_us: int, count: int) -> None:
         self.ranges = ranges
+        """All that poll returned."""
+
         self.count = count
+        """How many of its records are worked on: fewer than it has after a close in mid-batch."""
+
         self.reported = 0
         """How many of its records have been counted as processed."""
 
@@ -127,7 +131,7 @@ class Batch:
         """Return how many records are finished at ``now``."""
         elapsed = now - self.begin_us
         if self._ends is not None:
-            return bisect_right(self._ends, elapsed)
+            return min(self.count, bisect_right(self._ends, elapsed))
         return min(self.count, elapsed // self._each) if self._each else self.count
 
     def record(self, index: int) -> tuple[TopicPartition, int]:
@@ -149,13 +153,12 @@ class Batch:
 
     def part(self, begin: int, end: int) -> Iterator[Handed]:
         """Return records ``begin`` up to ``end`` of the batch as ranges."""
-        if begin == 0 and end == self.count:
-            yield from self.ranges
-            return
         for part in self.ranges:
             length = part.next_offset - part.first
             low, high = max(begin, 0), min(end, length)
-            if low < high:
+            if high - low == length:
+                yield part
+            elif low < high:
                 yield Handed(part.partition, part.first + low, part.first + high)
             begin -= length
             end -= length
@@ -211,14 +214,21 @@ class Batch:
             self.lengthen(index, late)
 
     def leave_after(self, index: int) -> None:
-        """Drop all records after ``index``: they are never processed."""
-        self._ends = self._explicit()[: index + 1]
-        self.ranges = tuple(self.part(0, index + 1))
-        self.count = len(self._ends)
+        """Work on no record after ``index``: the consumer closes instead."""
+        self.count = min(self.count, index + 1)
+
+    def take_back(self) -> None:
+        """Take back the records that a close leaves: an error handler gets them, too."""
+        self.count = self._length
+
+    @property
+    def _length(self) -> int:
+        """The number of records that poll returned."""
+        return sum([part.next_offset - part.first for part in self.ranges])
 
     def _explicit(self) -> list[int]:
         if self._ends is None:
-            self._ends = [self._each * (index + 1) for index in range(self.count)]
+            self._ends = [self._each * (index + 1) for index in range(self._length)]
         return self._ends
 
 
