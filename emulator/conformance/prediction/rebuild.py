@@ -157,6 +157,7 @@ def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
     acts = [act.do for act in capture.actions if act.topic == production.topic]
     lasting_us = _preload_us(capture, production, seed)
     come_slowly = lasting_us > 0
+    from_us = min(_begins(capture, production)) - lasting_us
     return Topic(
         name=production.topic,
         partitions=production.partitions,
@@ -166,8 +167,8 @@ def _topic(capture: Capture, production: Production, seed: int | None) -> Topic:
         record_size=production.record_bytes,
         retention=production.retention_us,
         created="by act" if acts[:1] == ["maketopic"] else 0,
-        produce_from=min(_begins(capture, production)) - lasting_us,
-        produce_until=_last_due(capture, production) + 1,
+        produce_from=from_us,
+        produce_until=max(from_us, _last_due(capture, production) + 1),  # no record may have come
         leaders=tuple(leaders.get(tp, tp.partition % 3 + 1) for tp in partitions),
     )
 
