@@ -10,6 +10,7 @@ are calculated in :mod:`~emulator.world.periods.beats_ahead`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,6 +69,11 @@ class Beats:
 
     contact_us: int | None
     """When the last commit arrived; None: there is none."""
+
+    @property
+    def different(self) -> int:
+        """How many heartbeats in a row are each at another place of the period; then the places recur."""
+        return self.habit.period_us // math.gcd(self.habit.period_us, self.times.every_us)
 
     def handled_us(self, sent_us: int) -> int | None:
         """Return when the response to a heartbeat is handled; None: it meets something else.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from emulator.world.periods.beats import (
@@ -31,12 +31,17 @@ class Ahead(NamedTuple):
 
     process: Process
     beats: Beats
-    sent_us: list[int]
-    handled_us: list[int]
+    sent_us: range
+    lasting_us: Sequence[int]
+    """The times from sending to the handling of its response, in turn; they recur from the first."""
 
     def until(self, end_us: int) -> int:
         """Return how many were sent up to *end_us*, inclusive."""
         return bisect_right(self.sent_us, end_us)
+
+    def handled_us(self, number: int) -> int:
+        """Return when the response to one of them was handled."""
+        return self.sent_us[number] + self.lasting_us[number % len(self.lasting_us)]
 
 
 class BeatsAhead:
@@ -68,15 +73,15 @@ class BeatsAhead:
             return
         if requests is not None:
             self._limit_requests(beats, requests)
-        found = self._ahead[process.name] = Ahead(process, beats, [], [])
-        while due_us < self.limit_us:
-            handled_us = beats.handled_us(due_us - self._now)
+        sent_us = range(due_us, self.limit_us, beats.times.every_us)
+        lasting_us = list[int]()
+        for at_us in sent_us[: beats.different]:
+            handled_us = beats.handled_us(at_us - self._now)
             if handled_us is None:
-                self.limit_us = due_us
-                return
-            found.sent_us.append(due_us)
-            found.handled_us.append(self._now + handled_us)
-            due_us += beats.times.every_us
+                sent_us, self.limit_us = sent_us[: len(lasting_us)], at_us
+                break
+            lasting_us.append(self._now + handled_us - at_us)
+        self._ahead[process.name] = Ahead(process, beats, sent_us, lasting_us)
 
     def _is_in_time(self, process: Process, beats: Beats) -> bool:
         """Return whether the next heartbeat renews both copies of the session before they end.
@@ -108,7 +113,7 @@ class BeatsAhead:
         for found in self._ahead.values():
             count = found.until(end_us)
             client: Any = found.process.client
-            if count and found.handled_us[count - 1] >= client.consumer.clock.polled_us + later_us:
+            if count and found.handled_us(count - 1) >= client.consumer.clock.polled_us + later_us:
                 return False
         return True
 
@@ -134,12 +139,13 @@ class BeatsAhead:
 
     def carry_out(self, end_us: int) -> None:
         """Put clients and coordinators where all heartbeats up to *end_us* leave them; a period ends then."""
-        for process, beats, sent, handled in self._ahead.values():
-            count = bisect_right(sent, end_us)
+        for found in self._ahead.values():
+            process, beats, count = found.process, found.beats, found.until(end_us)
             last_us = end_us - beats.habit.period_us
             if count:
-                _beat(process, beats.times, sent[count - 1], handled[count - 1], count)
-                contact_us = contacted_us(beats, sent[count - 1], last_us)
+                sent_us = found.sent_us[count - 1]
+                _beat(process, beats.times, sent_us, found.handled_us(count - 1), count)
+                contact_us = contacted_us(beats, sent_us, last_us)
             elif beats.contact_us is None:
                 continue
             else:

@@ -155,33 +155,33 @@ class Periods:
 
     def _skip(self, state: State) -> None:
         """Skip whole periods if one ends in this state; else mark the state."""
-        period = self._ended(state)
+        skip = self._ahead(state)
         self._due_us = self._kernel.now
-        if period is None:
+        if skip is None:
             return
         if self._marks:
             self._forget()
-        skip = Skip(self._world, period, state)
         if skip.times > 0:
             skip.carry_out()
             self.skipped += skip.times
-        if self._shorts.is_short(period):
+        if self._shorts.is_short(skip.period):
             self._due_us = skip.ends_us - 1
-        if self._shorts.note(period, skip):
+        if self._shorts.note(skip.period, skip):
             self._period = None
 
-    def _ended(self, state: State) -> Period | None:
-        """Return the period that ends in this state: the one that is known, or another."""
+    def _ahead(self, state: State) -> Skip | None:
+        """Return what can be skipped of the period that ends in this state: the known one, or another."""
         if self._period is not None and self._shorts.is_unwanted(self._period):
             self._period = None
         if self._period is not None and self._is_again(self._period, state):
-            if self._reaches_far(self._period, state):
-                return self._period
+            skip = Skip(self._world, self._period, state)
+            if self._reaches_far(skip):
+                return skip
             self._period = None
-        period = self._found(state)
-        if period is not None or not self._stays_known():
-            self._period = period
-        return period
+        found = self._found(state)
+        if found is not None or not self._stays_known():
+            self._period = None if found is None else found.period
+        return found
 
     def _look_soon(self) -> None:
         """Look again after a short wait: the run is not at rest.
@@ -255,16 +255,15 @@ class Periods:
             return False
         return is_same(period.end, state) and moves_again(period.end, state, period.moving)
 
-    def _reaches_far(self, period: Period, state: State) -> bool:
+    def _reaches_far(self, skip: Skip) -> bool:
         """Return whether a period without heartbeats is skipped as far as a longer one could be, or half as far.
 
         Heartbeats that meet a commit end it at each common multiple of their intervals.
         """
-        if not period.beats:
+        if not skip.period.beats:
             return True
-        skip = Skip(self._world, period, state)
-        left_us = skip.calm_until_us - state.at_us
-        skipped_us = skip.times * period.adds.later_us
+        left_us = skip.calm_until_us - self._kernel.now
+        skipped_us = skip.times * skip.period.adds.later_us
         return not skip.is_cut or left_us < 2 * self._expected_us or 2 * skipped_us >= left_us
 
     # -- search ------------------------------------------------------------------------------------
@@ -276,15 +275,16 @@ class Periods:
         self._distance = 1
         self._watch()
 
-    def _found(self, state: State) -> Period | None:
-        """Return the period that ends in this state; None: none is known, the search goes on."""
+    def _found(self, state: State) -> Skip | None:
+        """Return what can be skipped of a period that a mark begins; None: the search goes on."""
         takes_short = self._shorts.wanted_us is not None
         for mark in reversed(self._marks) if takes_short else self._marks:
             if not self._off_grid(mark.state, state) and is_same(mark.state, state):
                 period = measured(self._world, mark, state, takes_short=takes_short)
-                if period is not None and self._reaches_far(period, state):
+                skip = period and Skip(self._world, period, state)
+                if skip and self._reaches_far(skip):
                     self._forget()
-                    return period
+                    return skip
         self._mark(state)
         self._watch()
         return None

@@ -129,7 +129,9 @@ class Skip:
         """Find how far the run goes on as in *period*; it is now in *state*."""
         self._world = world
         self._kernel = world.run.kernel
-        self._period = period
+        self.period = period
+        """What each of them has in it."""
+
         self._state = state
         first_us = first_limit_us(state, period.moving, deadlines_apart(world, period.beats))
         limit_us = min(self._kernel.limit_us(), first_us)
@@ -144,7 +146,7 @@ class Skip:
 
     def _find_times(self) -> int:
         """Return how many periods end before the next event that does not recur."""
-        state, adds, limit_us = self._state, self._period.adds, self._beats.limit_us
+        state, adds, limit_us = self._state, self.period.adds, self._beats.limit_us
         times = (limit_us - 1 - state.at_us) // adds.later_us
         for shard in self._world.offsets_topic:
             size = adds.logs[shard.number].size
@@ -199,9 +201,9 @@ class Skip:
 
     def _since(self) -> Shift:
         """Return what has been added since the end of the period that is known."""
-        before = self._period.logs
+        before = self.period.logs
         logs = {n: growth.plus(before[n], -1) for n, growth in logs_of(self._world).items()}
-        return added(self._period.end, self._state, logs)
+        return added(self.period.end, self._state, logs)
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -210,7 +212,7 @@ class Skip:
 
         If sums may stand for data events, the commits of the last period are written one by one.
         """
-        period = self._period
+        period = self.period
         summed, last = self._sums(since, times), period.events
         events = [event for event in last if event.id is not None or not summed]
         for number in range(1, times):
@@ -229,7 +231,7 @@ class Skip:
         """Return sums for the data events of so many periods; none: each is written."""
         if times < 2 or not self._world.run.folding_commits:
             return []
-        period, shards = self._period, self._world.offsets_topic
+        period, shards = self.period, self._world.offsets_topic
         epochs = {s.number: s.led[s.leader].epoch for s in shards if s.leader in s.led}
         if not can_sum(period.events, period.adds, epochs):
             return []
@@ -262,7 +264,7 @@ class Skip:
         match event.what:
             case CommitSent() | CommitAccepted() | CommitAnswered():
                 commit = event.what.commit
-                sent_us = self._period.sent_us[commit]
+                sent_us = self.period.sent_us[commit]
                 more = self._upkeep.number_later(commit, sent_us + later_us)
                 more += self._beats.commit_later(commit, sent_us, later_us)
                 return renumbered(what, more) if more else what
@@ -270,7 +272,7 @@ class Skip:
                 at_us = event.at_us + later_us
                 more = self._sent_since(what.since_us, at_us)
                 what = counted_more(what, METADATA_KIND, more) if more else what
-                if self._period.beats:
+                if self.period.beats:
                     what = counted_anew(
                         what, HEARTBEAT_KIND, self._beats_since(what.since_us, at_us)
                     )
@@ -282,7 +284,7 @@ class Skip:
         """Return how many metadata requests were sent after *since_us*, up to *at_us*."""
         sent = self._upkeep.sent_between(since_us, at_us)
         if since_us <= self._state.at_us:
-            sent += self._state.counts[METADATA_KIND] - self._period.end.counts[METADATA_KIND]
+            sent += self._state.counts[METADATA_KIND] - self.period.end.counts[METADATA_KIND]
         return sent
 
     def _beats_since(self, since_us: int, at_us: int) -> int:
@@ -294,7 +296,7 @@ class Skip:
 
     def _move(self, since: Shift, times: int) -> None:
         """Move the run by the skipped periods."""
-        world, kernel, period = self._world, self._kernel, self._period
+        world, kernel, period = self._world, self._kernel, self.period
         adds = nothing_of(period.adds).plus(period.adds, times)
         end_us = period.end.at_us + since.later_us + adds.later_us
         kernel.advance(end_us)
@@ -342,12 +344,12 @@ class Skip:
         whole = self._world.run.replay.log_files is not None
         for count in [1] * times if whole else [times - 1, 1]:
             if count:
-                since = since.plus(self._period.adds, count)
+                since = since.plus(self.period.adds, count)
                 self._append_last(since, count)
 
     def _append_last(self, total: Shift, times: int) -> None:
         """Append the last of so many periods, the end of which is shifted by *total*."""
-        period = self._period
+        period = self.period
         for shard in self._world.offsets_topic:
             for host in shard.hosts.values():
                 batches = [moved_batch(b, total) for b in period.appended[shard.number]]
@@ -355,7 +357,7 @@ class Skip:
 
     def _count(self, end_us: int, later_us: int, times: int) -> None:
         """Count the requests that are not written yet."""
-        router, period = self._world.router, self._period
+        router, period = self._world.router, self.period
         for kind, count in period.counts.items():
             if count:
                 router.counts[kind] += times * count

@@ -64,6 +64,7 @@ RUNS = {
     CRASH: apart(run_for="17s", fault=[{"crash": "g-1", "at": "8s"}]),
     EXPIRED: minute({"crash": "g-1", "at": "21700ms"}, **{"session.timeout.ms": 45_000}),
     BUSY: minute(work="60ms", rate="5/s"),
+    "responses that await different things": minute(work="300ms", rate="1.2/s"),
     "commits that are answered late": minute(network={"latency": "25ms"}, lag_every="5s"),
     "hardly any records": minute(rate="0.2/s"),
     "a static member": minute({"pause": "g-1", "at": "31s", "for": "12s"}, static=True),
@@ -87,7 +88,7 @@ def skipped_beats(document: dict, seed: int = 0, *, least: int = 0) -> int:
     carry_out = Skip.carry_out
 
     def noting(skip: Skip) -> None:
-        found.append(skip.times if skip._period.beats else 0)
+        found.append(skip.times if skip.period.beats else 0)
         carry_out(skip)
 
     with patch.object(Skip, "carry_out", noting):
@@ -187,7 +188,7 @@ def test_many_disturbed_runs_whose_heartbeats_are_left_out_leave_the_same():
 BEATS, AHEAD = f"{PERIODS}.beats", f"{PERIODS}.beats_ahead"
 
 PLANTED = (
-    Planted(f"{PERIODS}.skip:Skip._with_upkeep", "if self._period.beats:", "if False:", SAMPLED),
+    Planted(f"{PERIODS}.skip:Skip._with_upkeep", "if self.period.beats:", "if False:", SAMPLED),
     Planted(
         f"{PERIODS}.skip:Skip._beats_since",
         "sent + self._state.counts[HEARTBEAT_KIND]",
@@ -215,8 +216,8 @@ PLANTED = (
     Planted(f"{AHEAD}:BeatsAhead.carry_out", "contact_us + beats", "self._now + beats", EXPIRED),
     Planted(
         f"{AHEAD}:BeatsAhead._find",
-        "due_us += beats.times.every_us",
-        "due_us += 2 * beats.times.every_us",
+        "self.limit_us, beats.times.every_us",
+        "self.limit_us, 2 * beats.times.every_us",
         SAMPLED,
     ),
     Planted(
