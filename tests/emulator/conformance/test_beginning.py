@@ -1,5 +1,6 @@
 """A group of the consumer protocol begins as the real one did; the rest of its run is predicted."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -155,3 +156,16 @@ def test_a_preload_comes_in_the_time_there_was_for_it(capture, seed):
     assert 0 == drawn.backlog
     assert run.formed_us < drawn.produce_from < calm.produce_from
     assert 1300 == round(drawn.rate.bursts.rate * drawn.rate.bursts.lasting / 1e6)
+
+
+def test_a_topic_to_which_nothing_was_produced_is_rebuilt(capture):
+    """It was created so late that no record of it was due."""
+    seen = capture("crash-range-auto/run-1")
+    (topic,) = seen.productions
+    start_us = seen.end_us - 1
+    late = replace(topic, topic="late", ends=(0,) * topic.partitions, start_us=start_us)
+
+    scenario = rebuild(replace(seen, productions=(topic, late)), None).scenario
+
+    made = next(each for each in scenario.topic if each.name == "late")
+    assert made.produce_from == made.produce_until == start_us

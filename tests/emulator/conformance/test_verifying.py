@@ -313,19 +313,6 @@ def test_without_seeds_only_the_calm_run_counts(kept, monkeypatch):
     assert Verdict(capture=CALM[-1], figures=(missed,)) == verdict
 
 
-def test_a_topic_to_which_nothing_was_produced_is_rebuilt(capture):
-    """It was created so late that no record of it was due."""
-    seen = capture("crash-range-auto/run-1")
-    (topic,) = seen.productions
-    start_us = seen.end_us - 1
-    late = replace(topic, topic="late", ends=(0,) * topic.partitions, start_us=start_us)
-
-    scenario = rebuild(replace(seen, productions=(topic, late)), None).scenario
-
-    made = next(each for each in scenario.topic if each.name == "late")
-    assert made.produce_from == made.produce_until == start_us
-
-
 def test_an_unmodelled_run_is_skipped_with_the_reason(copied):
     """It is neither inside nor outside."""
     for path in copied.glob("*.jsonl.gz"):
