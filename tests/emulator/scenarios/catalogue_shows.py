@@ -54,7 +54,7 @@ SHOWS = {
     "topic-recreated": {Cause.OLD_TOPIC},
     "reset-none": set(),
     "hot-key": set(),
-    "q3-joins-take-time": {Cause.REFUSED, Cause.MESSAGE_LOST},
+    "q3-joins-take-time": {Cause.REFUSED},
     "q4-slow-assignor": set(),
     "seek-back-after-a-bug": {Cause.SOUGHT},
     "a1-deploy-goes-back": {Cause.REWIND, Cause.REVOKED},

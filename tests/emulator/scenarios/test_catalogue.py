@@ -184,7 +184,7 @@ def test_h4_three_copies_of_the_offsets_topic_spare_the_wait_for_its_broker():
     one = played("h4-offsets-on-one-broker").metrics["downtime_max_s"]
     three = played("h4-offsets-on-one-broker", 0, factor).metrics["downtime_max_s"]
 
-    assert 70 <= one <= 95
+    assert 60 <= one <= 80
     assert 12 >= three
 
 

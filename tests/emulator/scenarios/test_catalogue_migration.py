@@ -102,7 +102,7 @@ def test_after_a_rollback_without_downgrade_partitions_of_a_crashed_member_have_
     targets = [e.at_us for e in run.events if isinstance(e.what, TargetComputed)]
 
     assert "classic" not in dict(converted(run))
-    assert 180_000_000 <= min(at for at in targets if at > crashed) - crashed
+    assert 120_000_000 <= min(at for at in targets if at > crashed) - crashed
     allowed = variant("migration-no-way-back", "bidirectional")
     assert ("classic", 3) == converted(allowed)[-1]
     assert 60 > allowed.metrics["downtime_max_s"]

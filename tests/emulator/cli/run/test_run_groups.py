@@ -94,7 +94,7 @@ def test_a_classic_group_in_a_rebalance_says_what_it_waits_for(tmp_path):
 @pytest.mark.long
 def test_classic_members_left_alone_get_advice():
     """A group of the consumer protocol whose target no member triggers, and the reason."""
-    short = ("--set", "run_for=3min")
+    short = ("--set", "run_for=150s")
     upgrade = rebalance("run", "migration-no-way-back", *short).out
     both = "cluster.settings[group.consumer.migration.policy]=bidirectional"
     bidirectional = rebalance("run", "migration-no-way-back", *short, "--set", both).out

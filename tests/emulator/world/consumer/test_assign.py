@@ -222,7 +222,7 @@ def test_a_coordinator_that_moves_is_looked_up_again_or_never(lookup):
 @pytest.mark.parametrize(
     ("name", "proposed", "repeated"),
     [
-        ("h3-coordinator-not-looked-up", "look-up-coordinator", 300),
+        ("h3-coordinator-not-looked-up", "look-up-coordinator", 100),
         ("a7-close-before-the-answer", "wait-in-close", 500),
     ],
 )
