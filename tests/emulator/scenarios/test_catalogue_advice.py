@@ -24,13 +24,13 @@ HELPS = [
     ("e4-burst-of-starts-with-buffers", "20 records", "overlap_records", 300),
     ("e9-commit-before-the-drain", "drain, then commit", "reprocessed", 0),
     ("f4-commit-after-each-record", "each second", "backlog", 30),
-    ("g3-shared-database", "4 members", "backlog", 100),
+    ("g3-shared-database", "4 members", "backlog", 50),
     ("p1-commits-between-two-rounds", "librdkafka", "commits_refused", 0),
     ("r2-two-topics-one-of-them-busy", "range", "backlog", 10),
     ("r4-each-topic-by-itself", "all together", "member_idle_total_s", 1),
     ("s2-workers-or-processes", "8 processes", "downtime_total_s", 30),
     ("s3-pool-slower-than-threads", "six consumers", "backlog", 300),
-    ("s5-more-members-than-partitions", "30 partitions", "member_idle_total_s", 1),
+    ("s5-more-members-than-partitions", "15 partitions", "member_idle_total_s", 1),
     ("u7-lost-or-revoked", "revoked", "reprocessed", 0),
 ]
 """Name, the variant that helps, the metric of the situation, and the most that the variant leaves."""
@@ -52,10 +52,10 @@ def test_an_autoscaler_by_lag_takes_throughput_from_members_that_slow_each_other
         for more in ("", ", autoscaler")
     )
 
-    assert alone["backlog"] < 100
+    assert alone["backlog"] < 50
     assert (12, 0) == (scaled["replicas_max"], scaled["scaling_reversals"])
     assert scaled["processed"] < 0.9 * alone["processed"]
-    assert scaled["backlog"] > 1_000
+    assert scaled["backlog"] > 500
 
 
 ADVISED = [

@@ -120,7 +120,7 @@ INCIDENTS = [
         "r1-heavy-topic",
         (VerdictId.LAG_GROWS, "counts partitions, not the work", "range-by-topic"),
         ["group[billing].settings[group.remote.assignor]=range"],
-        ("backlog", 100),
+        ("backlog", 50),
     ),
     (
         "n4-large-group-in-joins",

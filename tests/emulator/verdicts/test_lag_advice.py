@@ -133,7 +133,7 @@ def test_a_queue_that_holds_what_arrives_is_not_the_reason():
 
 @pytest.mark.long
 def test_partitions_for_the_members_that_are_idle_end_the_overload():
-    """more-partitions: the same records in 15 partitions instead of 10, for thirty members."""
+    """more-partitions: the same records in more partitions, for fifteen members instead of five."""
     advice = emulator.advise("s5-more-members-than-partitions", 1, jobs=1)
     after = changed_by(advice, "more-partitions")
 
