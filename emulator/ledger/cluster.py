@@ -283,8 +283,13 @@ class Coordinators:
 
 def in_turn(tables: Iterable[Mapping[type, Handler]]) -> dict[type, tuple[Handler, ...]]:
     """Return by type what an event is passed to: the handlers of all tables, in their order."""
+    return joined({kind: (handler,) for kind, handler in table.items()} for table in tables)
+
+
+def joined(parts: Iterable[Mapping[type, tuple[Handler, ...]]]) -> dict[type, tuple[Handler, ...]]:
+    """Return by type the handlers of all parts, in their order."""
     found: dict[type, tuple[Handler, ...]] = {}
-    for table in tables:
-        for kind, handler in table.items():
-            found[kind] = (*found.get(kind, ()), handler)
+    for part in parts:
+        for kind, handlers in part.items():
+            found[kind] = found.get(kind, ()) + handlers
     return found

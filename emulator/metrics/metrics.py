@@ -14,7 +14,7 @@ from typing import Any, Final
 from assignors.values import dataclass
 from emulator.events import Event
 from emulator.ledger.builder import LedgerBuilder
-from emulator.ledger.cluster import in_turn
+from emulator.ledger.cluster import in_turn, joined
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.brokers import AvailabilityMeter, LogMeter
 from emulator.metrics.catalogue import VALUES, unknown_metric
@@ -299,13 +299,7 @@ class Measurement:
         self._meter = MetricsMeter(replaces, some)
         self._laws = LawChecker(shared_assignors)
         parts = (self._builder.handlers, self._meter.handlers, self._laws.handlers)
-        tables = [
-            {kind: handler}
-            for part in parts
-            for kind, handlers in part.items()
-            for handler in handlers
-        ]
-        self._handlers = in_turn([*tables, others])
+        self._handlers = joined((*parts, in_turn([others])))
         """What an event is passed to, by its type: one look-up for ledger, meters and laws."""
 
     def feed(self, event: Event) -> None:

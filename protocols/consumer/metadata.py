@@ -41,13 +41,13 @@ def _next_refresh_us(metadata: Metadata, fetched_us: int, reader: Reader) -> int
 
 
 def refresh(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
-    """Request metadata if they are due and no request is in flight."""
+    """Request metadata if they are due and no request is in flight.
+
+    The timer runs already: whatever changes when they are due sets it.
+    """
     metadata = reads.metadata
-    if metadata.in_flight is not None:
+    if metadata.in_flight is not None or now < due_us(metadata, reader):
         return Step(reads)
-    due = due_us(metadata, reader)
-    if now < due:
-        return Step(reads, (SetTimer(METADATA, due),))
     node = least_loaded(reader, reads, now, attempt=metadata.attempt)
     if node is None:
         ready = reader.fetcher.earliest_ready_us(metadata.brokers or reader.brokers)
@@ -109,8 +109,11 @@ def request_update(reads: Reads, reader: Reader, now: int) -> Step[Reads]:
         return refresh(reads, reader, now)
     wait = _pause_us(reader, metadata.equivalent, now)
     last = metadata.fetched_us if metadata.fetched_us is not None else now - wait
-    wanted = replace(metadata, wanted=True, retry_us=max(now, last + wait))
-    return refresh(replace(reads, metadata=wanted), reader, now)
+    due = max(now, last + wait)
+    asking = replace(reads, metadata=replace(metadata, wanted=True, retry_us=due))
+    if now < due:
+        return Step(asking, (SetTimer(METADATA, due),))
+    return refresh(asking, reader, now)
 
 
 def with_seen_topics(metadata: Metadata, reader: Reader, *, others: bool) -> Metadata:

@@ -57,6 +57,7 @@ def fields_by_name(kind: Any) -> dict[str, str]:
     return {setting.name: name for name, setting in settings_of(kind).items()}
 
 
+@cache
 def defaults_of(kind: Any) -> dict[str, Any]:
     """Return Kafka's name to default of a settings dataclass."""
     return {

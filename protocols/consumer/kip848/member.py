@@ -35,7 +35,7 @@ class MemberState(enum.Enum):
     @property
     def leaving(self) -> bool:
         """Whether the member is leaving."""
-        return self in {MemberState.PREPARE_LEAVING, MemberState.LEAVING}
+        return self in (MemberState.PREPARE_LEAVING, MemberState.LEAVING)
 
     @property
     def takes_assignments(self) -> bool:
@@ -43,9 +43,9 @@ class MemberState(enum.Enum):
         return MemberState.RECONCILING in TRANSITIONS[self]
 
 
-_OUTSIDE = frozenset(
-    {MemberState.UNSUBSCRIBED, MemberState.FENCED, MemberState.STALE, MemberState.FATAL}
-)
+_OUTSIDE = (MemberState.UNSUBSCRIBED, MemberState.FENCED, MemberState.STALE, MemberState.FATAL)
+"""A tuple: a set would ask for the hash of a state, which Python code calculates."""
+
 _S = MemberState
 
 TRANSITIONS: Final[dict[MemberState, frozenset[MemberState]]] = {
