@@ -14,7 +14,7 @@ def test_results_go_back_with_their_offsets():
     after = emulator.run(emulator.load("database-restored", overrides=proposed.overrides), 0)
 
     assert proposed.overrides == ("act[restore].what=everything",)
-    assert advice.run.metrics["reprocessed"] == after.metrics["results_undone"] == 360
+    assert advice.run.metrics["reprocessed"] == after.metrics["results_undone"] == 240
     assert after.metrics["reprocessed"] == after.metrics["lost"] == 0
 
 
@@ -28,5 +28,5 @@ def test_a_database_that_compares_offsets_loses_no_results():
     (proposed,) = [each for each in advice.changes if each.id == "fenced-database"]
     after = emulator.run(emulator.load("database-restored", overrides=proposed.overrides), 0)
 
-    assert advice.run.metrics["lost"] == 360
+    assert advice.run.metrics["lost"] == 240
     assert after.metrics["lost"] == 0

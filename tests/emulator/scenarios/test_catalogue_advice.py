@@ -28,7 +28,7 @@ HELPS = [
     ("p1-commits-between-two-rounds", "librdkafka", "commits_refused", 0),
     ("r2-two-topics-one-of-them-busy", "range", "backlog", 10),
     ("r4-each-topic-by-itself", "all together", "member_idle_total_s", 1),
-    ("s2-workers-or-processes", "8 processes", "downtime_total_s", 30),
+    ("s2-workers-or-processes", "8 processes", "downtime_total_s", 15),
     ("s3-pool-slower-than-threads", "six consumers", "backlog", 300),
     ("s5-more-members-than-partitions", "15 partitions", "member_idle_total_s", 1),
     ("u7-lost-or-revoked", "revoked", "reprocessed", 0),

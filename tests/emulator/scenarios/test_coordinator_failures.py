@@ -272,7 +272,7 @@ def test_a_compacted_log_is_loaded_in_no_time():
     run = played("slow-load-after-a-year", "compacted")
 
     assert {str(Cause.CRASHED)} == set(run.ledger.by_cause())
-    assert 105 >= run.ledger.reprocessed
+    assert 55 >= run.ledger.reprocessed
 
 
 @pytest.mark.long
