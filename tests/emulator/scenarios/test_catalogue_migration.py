@@ -39,7 +39,7 @@ def test_a_migration_converts_the_group_twice_and_loses_nothing():
     """With the first that has the new setting, and when the last that has it goes."""
     run = played(THERE_AND_BACK)
 
-    assert [("consumer", 3), ("classic", 3)] == converted(run)
+    assert [("consumer", 2), ("classic", 2)] == converted(run)
     assert 0 == run.ledger.lost
     assert 0 == run.metrics["evictions"]
 
@@ -64,7 +64,7 @@ def test_static_members_migrate_without_a_rebalance():
     """Both ways."""
     run = variant(THERE_AND_BACK, "static, there and back")
 
-    assert [("consumer", 4), ("classic", 4)] == converted(run)
+    assert [("consumer", 3), ("classic", 3)] == converted(run)
     assert 0 == run.metrics["rebalances"]
 
 

@@ -126,7 +126,7 @@ INCIDENTS = [
         "n4-large-group-in-joins",
         (VerdictId.LONG_DOWNTIME, "one after the other", "static-membership"),
         ["group[ingest].static=true"],
-        ("downtime_max_s", 13),
+        ("downtime_max_s", 15),
     ),
     (
         "hot-key",
