@@ -166,7 +166,7 @@ class Periods:
             self.skipped += skip.times
         if self._shorts.is_short(skip.period):
             self._due_us = skip.ends_us - 1
-        if self._shorts.note(skip.period, skip):
+        if self._shorts.note(skip):
             self._period = None
 
     def _ahead(self, state: State) -> Skip | None:

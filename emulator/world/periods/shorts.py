@@ -91,10 +91,10 @@ class ShortPeriods:
         length_us = period.adds.later_us
         return after_us + length_us - (after_us - period.end.at_us) % length_us
 
-    def note(self, period: Period, skip: Skip) -> bool:
+    def note(self, skip: Skip) -> bool:
         """Note a skip; return whether short ones are searched for instead of the period skipped."""
         self._missed = 0
-        if self.is_short(period):
+        if self.is_short(skip.period):
             self._limit_us = skip.ends_us
             self._skips_left -= 1
             return False
