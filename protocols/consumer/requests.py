@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from assignors.types import TopicPartition
 from protocols.consumer import metadata, offset_fetcher, validation
 from protocols.consumer.lookup import (
+    LOOKUP,
     Known,
     Unknown,
     WithoutBroker,
@@ -22,7 +23,7 @@ from protocols.consumer.lookup import (
     without_dropped,
 )
 from protocols.consumer.reader import Reader, Reads, reconnect_backoff_us
-from protocols.machine import Close, Effect, Send, SetTimer, Step
+from protocols.machine import CancelTimer, Close, Effect, Send, SetTimer, Step
 from protocols.messages import (
     Envelope,
     FetchedRecords,
@@ -243,10 +244,15 @@ class Renumbered(NamedTuple):
     """Those of the requests and commits that have not ended, by the ids that they had before."""
 
 
-def renewed(state: A) -> A:
-    """Return the state with the earliest deadline of its requests in flight as request timer."""
-    deadlines = [flight.deadline_us for flight in state.in_flight.values()]
-    return replace(state, request_timer_us=min(deadlines, default=None))
+def renewed(state: A) -> Step[A]:
+    """Set the timers of requests for those in flight: a response leaves them where they are."""
+    deadline = min([flight.deadline_us for flight in state.in_flight.values()], default=None)
+    effects: tuple[Effect, ...] = (CancelTimer(REQUESTS),)
+    if deadline is not None:
+        effects = (SetTimer(REQUESTS, deadline),)
+    if isinstance(state.coordinator, Known):
+        effects += (CancelTimer(LOOKUP),)
+    return Step(replace(state, request_timer_us=deadline), effects)
 
 
 def moved_offsets(

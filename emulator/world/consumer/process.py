@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from assignors.types import TopicPartition
@@ -33,7 +34,7 @@ from emulator.world.run import Run
 from protocols.consumer.calls import Closed, CommitResult, Failed
 from protocols.consumer.classic.machine import Client as ClassicClient
 from protocols.consumer.fetch_buffer import Handed
-from protocols.consumer.requests import Renumbered
+from protocols.consumer.requests import Renumbered, renewed
 from protocols.machine import Call, CancelTimer, Close, Report, Return, Send, SetTimer, Unheard
 from protocols.messages import Envelope, FetchResponse
 
@@ -122,11 +123,11 @@ class Process:
         self._effects.clear()
         self.application.abandon()
         event = self.run.recorder.write(stopped, cause)
-        why = "closed" if how == "closed" else "crashed"
+        why = how if how in ("closed", "failed") else "crashed"
         unfinished = list(self.application.records_in_progress())
         self.progress.close_retired()
         for tp in self.progress.owned:
-            self.progress.close(tp, "failed" if how == "failed" else why, event)
+            self.progress.close(tp, why, event)
         for tp, offset, began_us in unfinished:
             self.progress.partly(tp, offset, began_us, event)
         self._on_end(self, event)
@@ -220,25 +221,35 @@ class Process:
     def pause(self, cause: int) -> int:
         """Pause the whole process; arrivals and due timers are held back."""
         self.unfold(before_arrivals=True)
+        self.renew_timers()
         self._held = []
         self.application.pause()
         return self.run.recorder.write(ConsumerPaused(consumer=self.blueprint.name), cause)
+
+    def renew_timers(self) -> None:
+        """Set the timers of requests for those that are in flight."""
+        client: Any = self.client
+        step = renewed(client.state)
+        client.state = step.state
+        for effect in step.effects:
+            _CARRIED_OUT[type(effect)](self, effect)
 
     def resume(self, cause: int) -> None:
         """Resume: held-back actions run now, in their order, before responses that have arrived.
 
         A Java thread that waited on the network finds its timeout expired before it reads responses
-        that arrived meanwhile (seen in all captures of paused processes).
+        that arrived meanwhile (seen in all captures of paused processes). All that comes before what
+        arrives at this very instant, also if the application polls again in between.
         """
         held, self._held = self._held or [], None
         self.run.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)
         self.application.resume()
+        held += [partial(self.receive, envelope) for envelope in self._unread]
+        self._unread = []
         for action in held:
             if self.alive:
+                self.unfold(before_arrivals=True)
                 action()
-        unread, self._unread = self._unread, []
-        for envelope in unread:
-            self.receive(envelope)
 
     def hold(self, action: Callable[[], None]) -> bool:
         """Postpone an action if the process is paused or its assignor computes; return whether."""
@@ -349,20 +360,11 @@ class Process:
         finally:
             self._busy = False
 
-    def _send(self, effect: Send) -> None:
-        self._context.router.send(self, effect)
-
     def _set_timer(self, effect: SetTimer) -> None:
         self.timers.set(effect.name, runs_out_us(self.blueprint, self.client, effect))
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
         self.timers.cancel(effect.name)
-
-    def _call(self, effect: Call) -> None:
-        self.application.call(effect)
-
-    def _report(self, effect: Report) -> None:
-        self._context.events.write(self, effect.fact)
 
     def _return(self, effect: Return) -> None:
         value = effect.value
@@ -387,12 +389,12 @@ class Process:
 
 
 _CARRIED_OUT: Final[dict[type, Callable[[Process, Any], None]]] = {
-    Send: Process._send,  # noqa: SLF001 (a table of this class's own methods)
+    Send: lambda process, send: process._context.router.send(process, send),  # noqa: SLF001
     Close: lambda process, close: process._context.router.connections.close(process, close.node),  # noqa: SLF001
     SetTimer: Process._set_timer,  # noqa: SLF001
     CancelTimer: Process._cancel_timer,  # noqa: SLF001
-    Call: Process._call,  # noqa: SLF001
+    Call: lambda process, call: process.application.call(call),
     Unheard: lambda process, unheard: process.application.listener.pass_over(unheard),
-    Report: Process._report,  # noqa: SLF001
+    Report: lambda process, report: process._context.events.write(process, report.fact),  # noqa: SLF001
     Return: Process._return,  # noqa: SLF001
 }

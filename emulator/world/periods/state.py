@@ -26,9 +26,8 @@ from protocols.consumer.classic.application import COMMIT_SYNC
 from protocols.consumer.classic.calm import POLL
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.consumer.classic.periods import NEXT_BEAT, SESSION_END, deadlines_of
-from protocols.consumer.lookup import LOOKUP
 from protocols.consumer.metadata import METADATA, due_us
-from protocols.consumer.requests import REQUESTS, OpenRequest
+from protocols.consumer.requests import OpenRequest
 from protocols.groups.classic.group import SESSION
 from protocols.groups.deletion import EXPIRE_OFFSETS
 
@@ -139,9 +138,7 @@ def _relative(process: Process, now: int, waits: list[Timers]) -> object:
     if None in parts:
         return None
     state = client.relative(now) if calm is None else client.relative(now, calm)
-    client.renew()
-    process.timers.renew_or_cancel(REQUESTS, client.state.request_timer_us)
-    process.timers.cancel(LOOKUP)
+    process.renew_timers()
     if not committing:
         process.timers.cancel(COMMIT_SYNC)
     return process, state, *parts

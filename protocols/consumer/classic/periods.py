@@ -18,7 +18,7 @@ from protocols.consumer.classic.phases import OUTSIDE, App, CommittingSync, Outs
 from protocols.consumer.classic.state import Api, ClientState, Consumer, InFlight
 from protocols.consumer.committing import has_succeeded
 from protocols.consumer.reader import NOTHING_ASKED
-from protocols.consumer.requests import OpenRequest, Renumbered, moved_offsets, renewed, renumbered
+from protocols.consumer.requests import OpenRequest, Renumbered, moved_offsets, renumbered
 from protocols.facts import CommitKind
 from protocols.messages import FetchResponse
 from protocols.values import replace
@@ -34,10 +34,6 @@ class Recurring:
     consumer: Consumer
     state: ClientState
     _poll_until: int | None
-
-    def renew(self) -> None:
-        """Set the request timer to the earliest deadline of the requests that are in flight."""
-        self.state = renewed(self.state)
 
     def move(
         self, later_us: int, records: Mapping[TopicPartition, int], numbers: Renumbered

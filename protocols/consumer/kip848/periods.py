@@ -33,7 +33,7 @@ from protocols.consumer.kip848.threads import (
     Polling,
 )
 from protocols.consumer.reader import MS, NOTHING_ASKED
-from protocols.consumer.requests import OpenRequest, Renumbered, moved_offsets, renewed
+from protocols.consumer.requests import OpenRequest, Renumbered, moved_offsets
 from protocols.values import replace
 
 Records = Mapping[TopicPartition, int]
@@ -45,10 +45,6 @@ class Recurring:
 
     consumer: Consumer
     state: ClientState
-
-    def renew(self) -> None:
-        """Set the request timer to the earliest deadline of the requests that are in flight."""
-        self.state = renewed(self.state)
 
     def move(self, later_us: int, records: Records, numbers: Renumbered) -> None:
         """Move a client at rest by whole periods with so many records, and later *numbers*."""
