@@ -19,9 +19,10 @@ Row = dict[str, str]
 _OPENING = """
 ## Series of runs
 
-Six runs of each experiment in `examples/experiments`, made by `rebalance capture` two at a time on one machine with
-2 cores that had other work, too; noisy ones were made again once. `tests/captures-more` has three of them,
-and the figures of all in `figures.csv`, which `python -m benchmarks.captured_series` writes. In each cell: real / emulated, as
+Six runs of each experiment in `examples/experiments`, made by `rebalance capture` two at a time on machines with
+2 cores. `tests/captures-more` has the first three; that machine had other work, too, and noisy ones were made again once.
+The other three had a slower machine to themselves, and only those without a result were made again. The figures
+of all are in `figures.csv`, which `python -m benchmarks.captured_series` writes. In each cell: real / emulated, as
 median and range over the runs, by the prediction without noise. Inside: by that prediction alone, and with the range of
 up to 200 seeds.
 

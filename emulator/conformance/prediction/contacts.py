@@ -1,12 +1,13 @@
 """Find a member's contacts with the coordinator before the fault, and its heartbeats' delays.
 
-A classic client logs its heartbeats. A client of the consumer protocol logs only those that
-acknowledge an assignment; each further one follows an interval later. The expiry of the session
-shows when the coordinator received the last of them.
+The classic Java client logs its heartbeats, aiokafka and kafka-python those that tell of a rebalance. A
+client of the consumer protocol logs only those that acknowledge an assignment; each further one follows
+an interval later. The expiry of the session shows when the coordinator received the last of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
@@ -19,7 +20,13 @@ from emulator.conformance.captured.client_logs import (
     times_of,
 )
 from emulator.conformance.captured.coordinator_log import offset_lines
-from emulator.conformance.captured.traces import Listened, Trace, member_settings, milliseconds
+from emulator.conformance.captured.traces import (
+    Listened,
+    Mark,
+    Trace,
+    member_settings,
+    milliseconds,
+)
 from emulator.conformance.prediction.facts import trace_at
 from protocols.consumer.clients import FirstHeartbeat, profile_of
 
@@ -37,6 +44,13 @@ CONSUMER_INTERVAL_US = 1_000_000
 
 LATEST_HEARTBEAT_US = 300_000
 """A gap between heartbeats that is longer than its interval and this is no late heartbeat."""
+
+SHORT_WORK_US = 20_000
+"""After so long at most, an application that works on a record polls again."""
+
+_REBALANCING = re.compile(
+    r"Heartbeat failed for group .* because it is rebalancing|Group .* is rebalancing; rejoining"
+)
 
 HEARTBEAT = "Heartbeat"
 CONSUMER_HEARTBEAT = "ConsumerGroupHeartbeat"
@@ -222,8 +236,39 @@ def counted_heartbeats(capture: Capture) -> list[Heartbeats]:
     ]
 
 
+def heartbeats_to_rebalances(capture: Capture) -> list[Heartbeats]:
+    """Return from where to where the heartbeats of clients other than Java's classic one can be counted.
+
+    The last of them told its member of a rebalance. They are counted from the assignment before it, if
+    nothing was done to the member or to a broker in between.
+    """
+    return [
+        Heartbeats(before[-1], told_us, heartbeat_interval_us(capture, trace))
+        for trace in capture.traces
+        if trace.protocol != "consumer" and "lib" in trace.conf
+        for told_us in _told_of_rebalances(capture, trace)
+        if (before := _undisturbed(capture, trace, told_us))
+    ]
+
+
+def _told_of_rebalances(capture: Capture, trace: Trace) -> list[int]:
+    """Return when a heartbeat told a member of a rebalance.
+
+    A client without a log, as librdkafka, calls the listener in the application's next poll, which
+    follows soon if a record takes little time.
+    """
+    log = capture.client_logs[trace.name]
+    if log:
+        return [line.at_us for line in log if _REBALANCING.match(line.text)]
+    if member_settings(trace).work_us > SHORT_WORK_US:
+        return []
+    closing = [e.at_us for e in trace.entries if isinstance(e, Mark) and e.kind == "closing"]
+    revoked = [e for e in trace.entries if isinstance(e, Listened) and e.call == "revoked"]
+    return [e.began_us for e in revoked if e.began_us < min(closing, default=e.at_us)]
+
+
 def _undisturbed(capture: Capture, trace: Trace, until_us: int) -> list[int]:
-    """Return a member's acknowledgements before a heartbeat; none if it was the next after one."""
+    """Return when a member's interval began again, up to a heartbeat that is not the next one."""
     half_us = heartbeat_interval_us(capture, trace) // 2
     said = [at_us for at_us in _begun(capture, trace) if at_us <= until_us]
     acts = [

@@ -4,13 +4,14 @@ The figures come from all captures: the one-way latency of a message from half a
 the lateness of threads from how much the heartbeat period exceeds its interval, the slow first
 steps of a Java process from its first rebalance. The slower the members of a busy run received
 their first assignment, the longer these delays are. The heartbeats that clients log show how late
-their threads were in the run; without a log, the faulted member's last heartbeat does, which adds up
-the lateness of all heartbeats before it.
+their threads were in the run; without such a log, a heartbeat that is known does, which adds up the lateness
+of all heartbeats before it: the one that told of a rebalance, or the faulted member's last.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 from statistics import median
@@ -20,8 +21,10 @@ from emulator.conformance.captured.capture import Capture
 from emulator.conformance.captured.traces import Trace, member_settings
 from emulator.conformance.prediction import facts
 from emulator.conformance.prediction.contacts import (
+    Heartbeats,
     counted_heartbeats,
     heartbeats,
+    heartbeats_to_rebalances,
     logged_lateness,
 )
 from emulator.scenario.model import Lognormal, LognormalShape
@@ -187,35 +190,47 @@ def _has_background(trace: Trace) -> bool:
 
 
 def _lateness(capture: Capture) -> int | None:
-    """Return the mean lateness of heartbeats; without logged ones, from the faulted member's last."""
+    """Return the mean lateness of heartbeats; None if too few are known.
+
+    Without logged ones it comes from those up to which heartbeats can be counted: the ones that told
+    of a rebalance, or the faulted member's last.
+    """
     if _in_background(capture):
         return _background_lateness(capture)
     logged = logged_lateness(capture)
     if len(logged) >= MIN_HEARTBEATS:
-        late_us = sum(logged) // len(logged)
-        return min(MAX_LATE_US, max(MIN_LATE_US, late_us))
-    faulted = next((act.member for act in capture.actions if act.member is not None), None)
-    known = None if faulted is None else heartbeats(capture, faulted)
-    if known is None:
+        return min(MAX_LATE_US, max(MIN_LATE_US, sum(logged) // len(logged)))
+    late_us = _mean_lateness(heartbeats_to_rebalances(capture))
+    if late_us is None:
+        late_us = _mean_lateness(_last(capture))
+    if late_us is None or not 0 <= late_us <= MAX_LATE_US:
         return None
-    lasted_us = known.last_us - known.enabled_us
-    number = lasted_us // known.interval_us
-    if number < MIN_HEARTBEATS:
-        return None
-    late_us = lasted_us // number - known.interval_us
     if not all(profile_of(member_settings(t).client).takes_late_joins for t in capture.traces):
         late_us = min(late_us, EVENT_LOOP.late_mean)
-    return max(late_us, MIN_LATE_US) if 0 <= late_us <= MAX_LATE_US else None
+    return max(late_us, MIN_LATE_US)
+
+
+def _last(capture: Capture) -> list[Heartbeats]:
+    """Return the known heartbeats of the faulted member."""
+    faulted = next((act.member for act in capture.actions if act.member is not None), None)
+    known = None if faulted is None else heartbeats(capture, faulted)
+    return [] if known is None else [known]
 
 
 def _background_lateness(capture: Capture) -> int | None:
     """Return the mean lateness of the heartbeats of all members, from those that the logs show."""
-    known = [each for each in counted_heartbeats(capture) if each.number >= MIN_IN_A_ROW]
+    late_us = _mean_lateness(counted_heartbeats(capture))
+    return None if late_us is None else min(MAX_LATE_US, max(MIN_BACKGROUND_US, late_us))
+
+
+def _mean_lateness(counted: Sequence[Heartbeats]) -> int | None:
+    """Return how late counted heartbeats were on average; None if they are too few."""
+    known = [each for each in counted if each.number >= MIN_IN_A_ROW]
     number = sum(each.number for each in known)
     if number < MIN_HEARTBEATS:
         return None
     late_us = sum(each.last_us - each.enabled_us - each.number * each.interval_us for each in known)
-    return min(MAX_LATE_US, max(MIN_BACKGROUND_US, late_us // number))
+    return late_us // number
 
 
 def _first_assignment_delay(capture: Capture, up: facts.StartUp) -> int | None:

@@ -9,6 +9,7 @@ from emulator.conformance.prediction.contacts import (
     heartbeat_interval_us,
     heartbeat_lateness,
     heartbeats,
+    heartbeats_to_rebalances,
     last_contact,
     logged_lateness,
 )
@@ -55,10 +56,36 @@ def test_heartbeats_of_an_event_loop_count_from_the_assignment(capture, name, mo
 
 
 def test_heartbeats_of_kafka_python_are_as_late_as_its_polls(capture):
-    """The first ones of a process are later; those of the other members were sent before the eviction."""
+    """Those of the killed member were later; the others went on until the eviction, and theirs were not."""
     run = capture("crash-kafka-python/run-1")
 
-    assert EVENT_LOOP.late_mean == noise_of(run).late_mean < lateness(run)
+    assert noise_of(run).late_mean <= EVENT_LOOP.late_mean < lateness(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "usual_us"),
+    [
+        ("close-aiokafka/run-1", 1_000),
+        ("rolling-aiokafka/run-1", 1_000),
+        ("crash-librdkafka/run-1", 3_000),
+        ("rolling-librdkafka/run-1", 3_000),
+    ],
+)
+def test_heartbeats_are_counted_up_to_the_one_that_tells_of_a_rebalance(capture, name, usual_us):
+    """Without it nothing shows how late these clients were, or too late an eviction does."""
+    run = capture(name)
+    counted = heartbeats_to_rebalances(run)
+    late_us = [each.last_us - each.enabled_us - each.number * each.interval_us for each in counted]
+
+    assert any(each.number >= 8 for each in counted)
+    assert all(0 <= us <= 50_000 for us in late_us)
+    assert usual_us <= noise_of(run).late_mean < usual_us + 1_000
+
+
+def test_java_members_and_members_busy_with_a_record_have_no_such_counts(capture):
+    """Java's client logs each heartbeat; one told librdkafka long before its next poll."""
+    assert [] == heartbeats_to_rebalances(capture("crash-range-auto/run-1"))
+    assert [] == heartbeats_to_rebalances(capture("inhand-librdkafka/run-1"))
 
 
 def test_the_last_contact_is_the_last_heartbeat(capture):
