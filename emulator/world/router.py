@@ -19,8 +19,8 @@ from emulator.world.cluster.replicas import NO_BROKER
 from emulator.world.cluster.shards import OffsetsTopic
 from emulator.world.cluster.topics import Topics, end_offsets
 from emulator.world.connections import JOINS, Connection, Connections
-from emulator.world.consumer.polling.fetch_in_flight import FetchInFlight, Reader
-from emulator.world.consumer.polling.fetches import Fetches
+from emulator.world.consumer.polling.fetch_in_flight import Reader
+from emulator.world.consumer.polling.fetches import Fetches, SentBefore
 from emulator.world.kernel import Rank
 from emulator.world.network import Caller, Party, broker_party
 from emulator.world.run import Run
@@ -206,7 +206,7 @@ class Router:
         carried = Carried(envelope, arrive, is_request=True)
         run.kernel.at(arrival, Rank.AT_BROKER, process.index, carried).recurs = kind in _RECURRING
 
-    def _before(self, process: Caller, broker: int, envelope: Envelope) -> FetchInFlight | None:
+    def _before(self, process: Caller, broker: int, envelope: Envelope) -> SentBefore | None:
         """Return the fetch that was sent before a request over the same connection, if it waits for that."""
         reader = self._processes.get(process.name)
         if reader is None or not isinstance(envelope.body, _BEHIND_FETCHES):
@@ -254,7 +254,7 @@ class Router:
             )
         )
 
-    def _arrive(self, envelope: Envelope, broker: int, fetch: FetchInFlight | None) -> None:
+    def _arrive(self, envelope: Envelope, broker: int, fetch: SentBefore | None) -> None:
         """Handle a request that any broker answers; *fetch*: its answer comes behind that of this one."""
         brokers = self._brokers
         if not brokers.up(broker):

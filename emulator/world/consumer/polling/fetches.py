@@ -7,7 +7,7 @@ arithmetic; it is computed again for fetches in flight whenever a broker stops o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from emulator.world.cluster.brokers import Brokers
 from emulator.world.cluster.partitions.arrivals import NEVER
@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     from protocols.consumer.positions import Reading
 
 NO_HEADER = Header("", -1)
+
+
+class SentBefore(NamedTuple):
+    """A fetch that was in flight when another request was sent over its connection."""
+
+    fetch: FetchInFlight
+    asked_us: int
 
 
 class Fetches:
@@ -127,24 +134,32 @@ class Fetches:
         when = max(self._run.kernel.now, fetch.asked_us + timeout)
         self._run.kernel.at(when, Rank.CLIENT_TIMER, index, lambda _: self._late(fetch))
 
-    def before(self, process: Reader, broker: int) -> FetchInFlight | None:
+    def before(self, process: Reader, broker: int) -> SentBefore | None:
         """Return the fetch that a process has sent to a broker and that has not been answered yet."""
         if process.blueprint.profile.fetches_apart:
             return None
-        return self.of(process).get(broker)
+        fetch = self.of(process).get(broker)
+        return None if fetch is None else SentBefore(fetch, fetch.asked_us)
 
-    def answer_behind(self, fetch: FetchInFlight | None, answer: Callable[[], None]) -> None:
+    def answer_behind(self, before: SentBefore | None, answer: Callable[[], None]) -> None:
         """Answer a request now, or right behind the fetch that was sent before it.
 
         A broker answers the requests of one connection in turn.
         """
-        if fetch is not None and self._current(fetch):
-            fetch.process.unfold()
+        if before is not None and self._is_in_flight(before):
+            fetch = before.fetch
             if self._run.kernel.now < fetch.ready_us:
                 fetch.waiting_answers += (answer,)
                 self._await_behind(fetch)
                 return
         answer()
+
+    def _is_in_flight(self, sent: SentBefore) -> bool:
+        """Return whether a fetch is still that one: a poll loop sends it again after each answer."""
+        if not self._current(sent.fetch):
+            return False
+        sent.fetch.process.unfold(before_arrivals=True)
+        return self._current(sent.fetch) and sent.fetch.asked_us == sent.asked_us
 
     def _await_behind(self, fetch: FetchInFlight) -> None:
         """Give the answers behind a fetch when that is answered; a later plan replaces this one."""
