@@ -32,24 +32,16 @@ def with_trials(
     first of *known* on, and more if these show no effect. *advise*: None tries cheap changes on a terminal,
     with that seed alone if it shows an effect.
     """
-    if not report.proposals:
+    if not report.proposals or (advise is None and (as_json or not sys.stdout.isatty())):
         return report
-    from emulator.advice.cost import CHEAP_S, RARE_S, rarer_within, round_s, seeds_within
+    from emulator.advice.cost import rarer_within, round_s
+    from emulator.advice.trials import try_out
     from emulator.sweeps import seeds_from
 
-    first, rarer_s = known[0].seed, 0.0
-    if advise is None and (as_json or not sys.stdout.isatty()):
-        return report
     each_s = round_s(loaded, report.proposals)
-    if advise is None:
-        if each_s > CHEAP_S:
-            return report
-        seeds, rarer_s = [first], CHEAP_S
-    elif seeds is None:
-        rarer_s = RARE_S
-        seeds = seeds_from(loaded.scenario, first, seeds_within(each_s))
-    from emulator.advice.trials import try_out
-
+    seeds, rarer_s = _seeds_of_trials(loaded, known[0].seed, each_s, seeds=seeds, advise=advise)
+    if not seeds:
+        return report
     more = rarer_within(each_s, len(seeds), rarer_s)
     runs = round(each_s * len(seeds) / round_s(loaded, ()))
     expected_s = announce(loaded.scenario, max(1, runs - 1), jobs)
@@ -64,6 +56,28 @@ def with_trials(
             progress=progress.show,
         )
     return replace(report, trials=trials)
+
+
+def _seeds_of_trials(
+    loaded: LoadedScenario,
+    first: int,
+    each_s: float,
+    *,
+    seeds: Sequence[int] | None,
+    advise: bool | None,
+) -> tuple[Sequence[int], float]:
+    """Return the seeds of trials that take *each_s* seconds for one seed, and the seconds for more seeds.
+
+    No seeds: they are not wanted, as they would take too long.
+    """
+    from emulator.advice.cost import CHEAP_S, RARE_S, seeds_within
+    from emulator.sweeps import seeds_from
+
+    if advise is None:
+        return ([first], CHEAP_S) if each_s <= CHEAP_S else ([], 0.0)
+    if seeds is None:
+        return seeds_from(loaded.scenario, first, seeds_within(each_s)), RARE_S
+    return seeds, 0.0
 
 
 def advice_lines(loaded: LoadedScenario, report: FinishedRun) -> Iterator[str]:

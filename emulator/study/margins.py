@@ -9,7 +9,7 @@ no neighbours: its values hardly repeat.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
@@ -71,50 +71,74 @@ Margins = Callable[[CellResults], tuple[Margin, ...]]
 """Returns the margins of a cell, in order of the axes."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The cells of a study, and which of them are worse than another."""
+
+    lines: Mapping[tuple[object, ...], Sequence[CellResults]]
+    """Cells that differ on one axis, by its value."""
+
+    feasible: Collection[int]
+    metrics: Sequence[str]
+    """The objectives that are no axes."""
+
+    several_protocols: bool
+
+
 def margins_among(results: Sequence[CellResults], feasible: Collection[int], goal: Goal) -> Margins:
     """Return the function that finds the margins of cells among *results*.
 
     *feasible*: the numbers of the feasible cells.
     """
+    tried = _Tried(
+        lines=_lines(results),
+        feasible=feasible,
+        metrics=[name for name in goal.least if is_metric(name)],
+        several_protocols=len({each.cell.settings.protocol for each in results}) > 1,
+    )
+    return lambda cell: tuple(_margins(tried, cell))
+
+
+def _lines(results: Sequence[CellResults]) -> dict[tuple[object, ...], list[CellResults]]:
+    """Return the cells by line along an axis, the smallest value first."""
     lines = defaultdict[tuple[object, ...], list[tuple[float, CellResults]]](list)
     for each in results:
         for place, choice in _numbered(each):
             lines[_line(each, place)].append((choice.number or 0.0, each))
     for line in lines.values():
         line.sort(key=lambda item: item[0])
-    metrics = [name for name in goal.least if is_metric(name)]
-    several = len({each.cell.settings.protocol for each in results}) > 1
+    return {common: [each for _, each in line] for common, line in lines.items()}
 
-    def neighbour(cell: CellResults, other: CellResults, place: int) -> Neighbour:
-        choice = other.cell.settings.point[place]
-        worse = next((name for name in metrics if is_larger(cell, other, name)), None)
-        if other.cell.number not in feasible:
-            worse = ""
-        return Neighbour(other.cell.number, choice.label, choice.number or 0.0, worse)
 
-    def margins(cell: CellResults) -> tuple[Margin, ...]:
-        found = []
-        for place, choice in _numbered(cell):
-            line = [each for _, each in lines[_line(cell, place)]]
-            at = next(number for number, each in enumerate(line) if each is cell)
-            below = neighbour(cell, line[at - 1], place) if at else None
-            above = neighbour(cell, line[at + 1], place) if at + 1 < len(line) else None
-            if below or above:
-                ends = [
-                    _edge([neighbour(cell, each, place) for each in side])
-                    for side in (line[:at][::-1], line[at + 1 :])
-                ]
-                number = choice.number or 0.0
-                others = _others(cell, place, with_protocol=several)
-                smallest, largest = ends
-                found.append(
-                    Margin(
-                        choice.axis, choice.label, number, below, above, smallest, largest, others
-                    )
-                )
-        return tuple(found)
+def _margins(tried: _Tried, cell: CellResults) -> Iterator[Margin]:
+    """Yield the margins of a cell on the axes on which other values were tried."""
+    for place, choice in _numbered(cell):
+        line = tried.lines[_line(cell, place)]
+        at = next(number for number, each in enumerate(line) if each is cell)
+        smaller, larger = (
+            [_neighbour(tried, cell, each, place) for each in side]
+            for side in (line[:at][::-1], line[at + 1 :])
+        )
+        if smaller or larger:
+            yield Margin(
+                choice.axis,
+                choice.label,
+                choice.number or 0.0,
+                below=next(iter(smaller), None),
+                above=next(iter(larger), None),
+                smallest=_edge(smaller),
+                largest=_edge(larger),
+                others=_others(cell, place, with_protocol=tried.several_protocols),
+            )
 
-    return margins
+
+def _neighbour(tried: _Tried, cell: CellResults, other: CellResults, place: int) -> Neighbour:
+    """Return another cell of a line as seen from *cell*; *place*: the axis on which they differ."""
+    choice = other.cell.settings.point[place]
+    worse = next((name for name in tried.metrics if is_larger(cell, other, name)), None)
+    if other.cell.number not in tried.feasible:
+        worse = ""
+    return Neighbour(other.cell.number, choice.label, choice.number or 0.0, worse)
 
 
 def _edge(outwards: Sequence[Neighbour]) -> tuple[Neighbour, Neighbour] | None:
