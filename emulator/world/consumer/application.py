@@ -117,12 +117,12 @@ class Application:
             self._process.progress.close(tp, why, event)
 
     def step(self, name: str, then: Callable[..., None], *given: object) -> None:
-        """Pass a step that faults may wait for; call *then* with *given* if the process still can."""
-        triggers = self._run.triggers
-        if triggers.idle:
-            then(*given)
-            return
-        triggers.reached(self._blueprint.name, name)
+        """Pass a step that faults may wait for; then go on."""
+        self._run.triggers.reached(self._blueprint.name, name)
+        self.go_on(then, *given)
+
+    def go_on(self, then: Callable[..., None], *given: object) -> None:
+        """Call *then* with *given* if no fault has just ended the process; later if one has paused it."""
         if self._process.alive and not self._process.hold(partial(then, *given)):
             then(*given)
 

@@ -158,7 +158,10 @@ class ConsumerApplication(Protocol):
         """Call poll."""
 
     def step(self, name: str, then: Callable[[], None]) -> None:
-        """Pass a step that may trigger a fault."""
+        """Pass a step that may trigger a fault; then go on."""
+
+    def go_on(self, then: Callable[..., None], *given: object) -> None:
+        """Call *then* with *given* if no fault has just ended the process; later if one has paused it."""
 
     def finish(
         self, partitions: tuple[TopicPartition, ...], then: Callable[[], None], *, commits: bool
@@ -246,8 +249,8 @@ class ConsumerProcess(Reader, Protocol):
     def listener_fault(self) -> FailListener | None:
         """The fault that makes its listener throw, if there is one."""
 
-    def hold(self, action: Callable[[], None]) -> bool:
-        """Postpone an action if the process is paused or its assignor computes; return whether."""
+    def hold(self, action: Callable[[], None], *, client: bool = False) -> bool:
+        """Postpone an action if the process is paused, or one of its *client* while the assignor runs."""
 
     def assigned(self, envelope: Envelope) -> None:
         """Go on when the assignor has computed: pass the JoinGroup response to the client."""

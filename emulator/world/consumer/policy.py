@@ -170,7 +170,7 @@ class PolicyCommits:
         if not self._write(offsets, "async", lambda: None):
             self._process.carry_out(self._process.client.commit_async(self._kernel.now, offsets))
         if then is not None:
-            then(CommitResult(()))
+            self._process.application.go_on(then, CommitResult(()))
 
     def _write(self, offsets: Offsets | None, kind: str, then: Callable[[], None]) -> bool:
         """Write offsets to the store outside Kafka; return whether it takes them."""
@@ -241,7 +241,9 @@ class LateRetries:
             kernel.at(due_us, Rank.APPLICATION, index, lambda _: self._send_again(offsets))
 
     def _send_again(self, offsets: Offsets) -> None:
-        if self._process.alive and not self._process.hold(lambda: self._send_again(offsets)):
+        if self._process.alive and not self._process.hold(
+            lambda: self._send_again(offsets), client=True
+        ):
             self._process.run.recorder.disturbances += 1  # no period has it again
             self._process.unfold(before_work=True)
             self._commits.send_async(offsets)
@@ -259,4 +261,4 @@ class LateRetries:
             self._commits.send_sync(kept, lambda _: then())
         else:
             self._commits.send_async(kept)
-            then()
+            self._process.application.go_on(then)

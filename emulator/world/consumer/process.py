@@ -186,7 +186,7 @@ class Process:
     def leave(self, *, mid_batch: bool) -> None:
         """Shut the process down in order (SIGTERM)."""
         self.unfold(before_arrivals=True)
-        if not self.hold(lambda: self.leave(mid_batch=mid_batch)):
+        if not self.hold(lambda: self.leave(mid_batch=mid_batch), client=True):
             self.application.shutdown.leave(mid_batch=mid_batch)
 
     def close_client(self) -> None:
@@ -251,9 +251,9 @@ class Process:
                 self.unfold(before_arrivals=True)
                 action()
 
-    def hold(self, action: Callable[[], None]) -> bool:
-        """Postpone an action if the process is paused or its assignor computes; return whether."""
-        held = self._assignor.later if self._held is None and self._assignor else self._held
+    def hold(self, action: Callable[[], None], *, client: bool = False) -> bool:
+        """Postpone an action if the process is paused, or one of its *client* while the assignor runs."""
+        held = self._assignor.later if client and self._assignor and not self.paused else self._held
         if held is not None:
             held.append(action)
         return held is not None
@@ -285,7 +285,7 @@ class Process:
         if self._held is not None:
             self._unread.append(envelope)
             return
-        if self._assignor is not None and self.hold(lambda: self.receive(envelope)):
+        if self._assignor is not None and self.hold(lambda: self.receive(envelope), client=True):
             return
         if self._loop is not None and self._loop.receive(envelope):
             return
@@ -300,7 +300,7 @@ class Process:
 
     def _take(self, envelope: Envelope) -> None:
         """Pass a response to the client, unless a fault has just paused or ended the process."""
-        if not self.alive or self.hold(lambda: self._take(envelope)):
+        if not self.alive or self.hold(lambda: self._take(envelope), client=True):
             return
         if self.blueprint.group.assignor_time is not None:
             self._assignor = consumer.assignor_run.begun(self, envelope, self._context.topics)

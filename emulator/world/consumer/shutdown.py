@@ -63,7 +63,7 @@ class Shutdown:
     def _wake_up(self) -> None:
         """Leave a poll that was about to return when close was requested, if it has not."""
         process, polls = self._process, self._application.doing is Doing.POLLING
-        if process.alive and polls and not process.hold(self._wake_up):
+        if process.alive and polls and not process.hold(self._wake_up, client=True):
             self.close()
 
     def close(self) -> None:

@@ -112,6 +112,21 @@ def test_a_record_marked_before_its_work_is_lost_if_the_process_dies_in_it():
     assert before.ledger.by_cause()[Cause.SKIPPED] == before.ledger.lost == 1
 
 
+def test_a_process_that_dies_when_it_has_sent_a_commit_has_not_marked_the_next_record():
+    """The next owner processes it: the crash comes between the call and the next record."""
+    text = SCENARIO.format(seen='mark = "before"', work="80ms", group='commit = "async per record"')
+    when = 'when = { member = "g-1", step = "commit sent", nth = 9, after = "12s" }'
+    text = text.replace(
+        'crash = "g-1"\nat = "14.3s"', f'crash = "g-1"\nrestart_after = "1s"\n{when}'
+    )
+    text = text.replace('rate = "10/s"', 'rate = "10/s"\nbacklog = 200')
+    run = emulator.run(emulator.loads(text), 0)
+
+    assert run.ledger.partial == 0
+    assert Cause.SKIPPED not in run.ledger.by_cause()
+    assert not [e for e in run.events if isinstance(e.what, NotProcessed)]
+
+
 def test_a_record_of_a_zombie_that_lives_is_left_to_it():
     """g-1 is paused in a record and loses its partition: marked before, the next owner drops the record.
 

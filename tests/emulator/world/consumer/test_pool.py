@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import emulator
 from emulator.events import (
+    AssignorRan,
     CommitSent,
     EpochClosed,
     Event,
@@ -154,6 +155,17 @@ def test_one_key_is_one_lane():
     run = run_of('{ workers = 8, order = "key", keys = 1 }', members=1, partitions=1)
 
     assert not of_kind(run, ProcessedOutOfOrder)
+
+
+def test_workers_go_on_while_the_assignor_computes():
+    """It runs in the thread that polls, or in one of the client: what was polled is processed meanwhile."""
+    late = '[{ name = "g-0" }, { name = "g-1", start = "8s" }]'
+    change = {"members": late, "work": '"300ms"', "more": 'assignor_time = "2s"'}
+    events = events_of("{ workers = 4 }", **change)
+
+    ran = [event.at_us for event in events if isinstance(event.what, AssignorRan)][1]
+    ends = [event.at_us for event in events if isinstance(event.what, Processed)]
+    assert [end for end in ends if ran + 500_000 < end < ran + 1_900_000]
 
 
 # -- room ----------------------------------------------------------------------------------------
