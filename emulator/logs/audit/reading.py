@@ -268,8 +268,12 @@ class LogFile:
         return self.path.name.lower().endswith(PACKED)
 
 
-def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFile, ...]:
+def find_files(
+    paths: Sequence[Path], format_: str | None = None, *, has_format: bool = True
+) -> tuple[LogFile, ...]:
     """Return the files at some paths and in folders; *format_*: overrides their extensions.
+
+    *has_format*: whether the caller's user can give a format, so that a message may recommend it.
 
     Raise AuditError for a path that is missing or of an unknown format.
     """
@@ -291,9 +295,9 @@ def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFi
         else:
             kind = format_ or format_of(path.name)
             if not kind:
+                remedy = ", or give `format` parquet, json or csv" if has_format else ""
                 raise AuditError(
-                    f"{path}: unknown file name extension; expected {_endings()}, or give "
-                    "`format` parquet, json or csv"
+                    f"{path}: unknown file name extension; expected {_endings()}{remedy}"
                 )
             found.append(LogFile(path, kind))
     return tuple(found)

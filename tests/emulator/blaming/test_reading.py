@@ -140,6 +140,16 @@ def test_logs_in_the_wrong_order_are_said_to_be(logs):
         read((logs[1], logs[0]))
 
 
+def test_an_unknown_extension_is_refused_without_an_option_that_blame_lacks(logs, tmp_path):
+    """Only an audit can be given the format of its logs."""
+    (tmp_path / "processed.log").write_text("{}")
+
+    with pytest.raises(EmulatorError) as caught:
+        read((tmp_path / "processed.log", logs[1]))
+    assert "unknown file name extension; expected .parquet" in str(caught.value)
+    assert "format" not in str(caught.value)
+
+
 def test_member_ids_belong_to_who_processed_their_partitions(logs, tmp_path):
     """The processing log has names of hosts; the offsets log has other ones."""
     processed, offsets = logs
