@@ -35,7 +35,8 @@ OutputOption = Annotated[
         "-o",
         "--output",
         metavar="DIR",
-        help="Folder for all rows and charts, or its URI, such as s3a://bucket/study, for Spark.",
+        help="Folder for all rows and charts, or its URI, such as s3a://bucket/study, for Spark; "
+        "needed to run a study.",
     ),
 ]
 EngineOption = Annotated[

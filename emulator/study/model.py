@@ -342,10 +342,21 @@ def _step(node: Any, step: str | int) -> Any:
         return None
 
 
+_EXAMPLES: dict[str | int, str] = {
+    "title": '"how long a session?"',
+    "scenario": '"member-crashes"',
+    "seeds": "20",
+    "metrics": '["reprocessed", "lost"]',
+}
+"""What a key that each study needs may have as its value."""
+
+
 def _reason(details: dict[str, Any], place: list[str | int]) -> str:
     kind, context = details["type"], details.get("ctx", {})
     if place == ["seeds"] and kind.startswith("model"):
         return "wrong type; allowed is a whole number, or a table { count, first, most }"
+    if kind == "missing" and len(place) == 1 and place[0] in _EXAMPLES:
+        return f"is missing; write for example {place[0]} = {_EXAMPLES[place[0]]}"
     if value_wrong := wrong_value(kind, context):
         return value_wrong
     if kind == "extra_forbidden":

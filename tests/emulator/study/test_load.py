@@ -37,7 +37,11 @@ def test_a_value_may_change_several_keys_under_one_name():
     [
         (("seeds = 6", "seeds = 0"), "seeds.count: out of range; allowed is at least 1"),
         (("seeds = 6", "sead = 6"), 'sead: unknown key; did you mean "seeds"?'),
-        (("seeds = 6\n", ""), "seeds: is missing"),
+        (("seeds = 6\n", ""), "seeds: is missing; write for example seeds = 20"),
+        (
+            ("metrics = ", "# metrics = "),
+            'metrics: is missing; write for example metrics = ["reprocessed", "lost"]',
+        ),
         (('metrics = ["reprocessed"', 'metrics = ["reproces"'), "did you mean reprocessed"),
         (
             ('values = ["500ms", "5s"]', ""),
