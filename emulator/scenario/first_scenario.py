@@ -104,7 +104,7 @@ class Client:
     def notes(self) -> tuple[str, ...]:
         """A note on what is ignored."""
         names = ", ".join(self.found.ignored)
-        return (f"{self.file}: ignored, without a part here: {names}",) if names else ()
+        return (f"{self.file}: ignored, not used by the emulator: {names}",) if names else ()
 
     @property
     def _group_id(self) -> str:

@@ -91,10 +91,10 @@ def notes_of(document: Document, source: ScenarioSource) -> Iterator[str]:
 
 
 def _without_part(names: list[str]) -> str:
-    """Return the number of settings that have no part here, and the first of them."""
+    """Return the number of settings that the emulator does not use, and the first of them."""
     if len(names) == 1:
-        return f"{names[0]}, which has no part here"
-    return f"{len(names):,} settings without a part here, such as {names[0]}"
+        return f"{names[0]}, which the emulator does not use"
+    return f"{len(names):,} settings that the emulator does not use, such as {names[0]}"
 
 
 def _with_stops(document: Document, group: Document, stop: Document) -> Document:

@@ -237,7 +237,7 @@ def test_the_group_is_that_of_the_clients_file(init, tmp_path):
     ]
 
     assert (
-        "c.properties: ignored, without a part here: bootstrap.servers, security.protocol"
+        "c.properties: ignored, not used by the emulator: bootstrap.servers, security.protocol"
         in first.stderr
     )
     assert (2, [0, 0]) == (again.exit_code, forced)

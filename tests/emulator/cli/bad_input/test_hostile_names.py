@@ -48,7 +48,9 @@ def test_notes_have_none(tmp_path):
     path = written(tmp_path, CRASH.replace('id = "', 'settings_from = "c.properties"\nid = "', 1))
     err = rebalance("run", path).err
 
-    assert "note: c.properties: ignored: evil\\u202e\\u001b[2J, which has no part here" in err
+    assert (
+        "note: c.properties: ignored: evil\\u202e\\u001b[2J, which the emulator does not use" in err
+    )
 
 
 def test_a_page_has_none():
