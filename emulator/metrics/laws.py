@@ -386,7 +386,8 @@ class LawChecker:
     def _on_sent(self, event: ev.Event, what: ev.CommitSent) -> None:
         for (partition, offset), done in zip(what.offsets, what.processed, strict=True):
             if offset > done >= 0 and self._records(what.group, partition, done, offset):
-                text = f"{what.consumer} commits {offset} of {partition} with {done} processed"
+                risk = f"has not processed all records from {done} on: a crash now loses those"
+                text = f"{what.consumer} commits offset {offset} of {partition} and {risk}"
                 self._find(event, Law.COMMIT_AHEAD, Severity.WARNING, what.consumer, text)
                 return
 

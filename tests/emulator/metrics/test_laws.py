@@ -238,7 +238,10 @@ def test_committing_ahead_is_a_warning_counted_once_a_member():
     assert [(Law.COMMIT_AHEAD, Severity.WARNING, 2)] == [
         (finding.law, finding.severity, finding.times) for finding in found
     ]
-    assert "a commits 80 of orders-0 with 50 processed" == found[0].message
+    assert (
+        "a commits offset 80 of orders-0 and has not processed all records from 50 on: a crash now "
+        "loses those"
+    ) == found[0].message
 
 
 def test_commits_ahead_in_a_sum_are_counted_with_the_first_one():
