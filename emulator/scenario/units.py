@@ -111,7 +111,8 @@ def parse_rate(text: str) -> float:
     number, slash, unit = text.partition("/")
     meant = _meant_rate(text)
     if meant or not slash:
-        reason = "not understood" if meant else "a unit is missing"
+        reason = "a unit is missing" if text.strip()[-1:].isdigit() else "not a rate"
+        reason = "not understood" if meant else reason
         raise ValueError(f"{reason}; allowed is {RATE_ALLOWED}{meant}")
     numerator, denominator, rest = _number(number.strip(), RATE_ALLOWED)
     if rest:

@@ -100,6 +100,7 @@ def test_every_size_can_be_written_and_read_again(size):
         ("20/x", "unknown unit"),
         ("x/s", "not understood"),
         ("1s/s", "not a rate"),
+        ("4ms", "not a rate"),
         ("9999999999/s", "too fast"),
         ("0.00002/d", "too slow"),
         ("-1/s", "negative"),
