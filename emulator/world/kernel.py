@@ -75,11 +75,29 @@ class Moment(simpy.Event):
         self.callbacks = [action]
 
 
+class Queue(simpy.Environment):
+    """SimPy's queue, which knows how far it is within an instant."""
+
+    reached = 0
+    """The largest order of an event that has begun at this instant.
+
+    An event without any delay may follow others of a larger order: all that were due before those have
+    happened.
+    """
+
+    def step(self) -> None:
+        """Process the next event."""
+        when, order, _, _ = self._queue[0]
+        if order > self.reached or when > self._now:
+            self.reached = order
+        super().step()
+
+
 class Kernel:
     """The clock and the queue of one run."""
 
     def __init__(self) -> None:
-        self.env = simpy.Environment(initial_time=0)
+        self.env = Queue(initial_time=0)
         self.scheduled = 0
         self.max_at_an_instant = MAX_AT_AN_INSTANT
         self.max_in_an_event = MAX_IN_AN_EVENT
@@ -95,6 +113,11 @@ class Kernel:
         """Microseconds since the run began."""
         now: Any = self.env._now  # noqa: SLF001 (asked for several times an event)
         return now  # type: ignore[no-any-return]  # all delays are whole, so it is an int
+
+    @property
+    def reached(self) -> int:
+        """The largest order of an event that has begun at this instant, as :func:`order_of` returns it."""
+        return self.env.reached
 
     def at(self, when_us: int, rank: Rank, who: int, action: Callable[[Any], None]) -> Moment:
         """Call ``action`` with the returned moment at ``when_us``, which is not before now."""

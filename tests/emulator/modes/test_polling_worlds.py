@@ -52,12 +52,13 @@ def test_many_applications_that_commit_by_time_leave_the_same():
         hold_both_ways(timed_world(seed), seed)
 
 
-@pytest.mark.parametrize("seed", [2002, 2003, 2010, 2018, 4559960, 4569800])
+@pytest.mark.parametrize("seed", [2002, 2003, 2010, 2018, 4559960, 4569800, 5002641])
 def test_periods_of_several_batches_leave_the_same(seed):
     """A consumer enters its period at any batch, and leaves it at any other.
 
     In 4559960 a paused consumer continues, and its first poll comes before the response that has waited; in
-    4569800 a lookup reaches a broker when the answer to the fetch before it reaches the consumer.
+    4569800 a lookup reaches a broker when the answer to the fetch before it reaches the consumer; in 5002641
+    a batch ends, and a response without any delay follows the end of another consumer's batch.
     """
     hold_both_ways(fast_world(seed), seed)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from emulator.world.kernel import Rank
 from protocols.consumer.classic.calm import POLL, CalmPoll
 from protocols.consumer.classic.heartbeat import HEARTBEAT
 from protocols.machine import CancelTimer, Effect, Report, Send, SetTimer, Step
@@ -291,3 +292,16 @@ def first_left_behind(timer: str, calm: Any) -> int:
     if timer > (calm.waits_for or POLL):
         return WORK
     return WAIT if timer > calm.thread_timer else EVENTS
+
+
+def first_not_passed(reached: int, index: int) -> int:
+    """Return the first kind of event of this instant that has not happened yet at a consumer.
+
+    *reached*: the largest order of an event of this instant: what was due before that has happened, also
+    where an event without any delay follows it.
+    """
+    if reached <= Rank.RECORDS_AT_CLIENT + index:
+        return ARRIVAL
+    if reached <= Rank.CLIENT_TIMER + index:
+        return EVENTS
+    return WORK if reached <= Rank.APPLICATION + index else ALL

@@ -8,10 +8,8 @@ and wire then have the state that they would have without the loop. A run has th
 and without it (``tests/emulator/modes/test_folding.py``).
 
 Heartbeats and commits do not end it if the client, while it waits in poll, only sends and reports
-(:mod:`emulator.world.consumer.polling.exchanges`).
-
-A poll differs between the protocols: :mod:`protocols.consumer.classic.calm` and
-:mod:`protocols.consumer.kip848.calm` do one step of it.
+(:mod:`emulator.world.consumer.polling.exchanges`). :mod:`protocols.consumer.classic.calm` and
+:mod:`protocols.consumer.kip848.calm` do one step of a poll.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ from emulator.world.consumer.polling.exchanges import (
     WORK,
     Exchanges,
     first_left_behind,
+    first_not_passed,
 )
 from emulator.world.consumer.polling.folded_time import Live
 from emulator.world.consumer.polling.live_reasons import why_live
@@ -84,8 +83,8 @@ class PollLoop:
         self._stretches: Stretches | None = None
         if process.blueprint.settings.group_protocol == "consumer":
             reached = self._handed, self._finished
-            found = polling.stretches.stretches_of(self, process, self._fetches, client, reached)
-            self._stretches = found
+            stretches_of = polling.stretches.stretches_of
+            self._stretches = stretches_of(self, process, self._fetches, client, reached)
         self._exchanges: Exchanges | None = None
         if self._late is None and isinstance(client, Client):
             self._exchanges = Exchanges(self, process, client, self._cycles)
@@ -267,8 +266,9 @@ class PollLoop:
     # -- playing -----------------------------------------------------------------------------------
 
     def play(self, until: int, first_left: int) -> None:
-        """Play events before ``until``, and of that instant those before *first_left*."""
-        self._play(until, first_left)
+        """Play events before ``until``, and of that instant those before *first_left* or passed by."""
+        passed = first_not_passed(self._kernel.reached, self._process.blueprint.index)
+        self._play(until, max(first_left, passed))
         if self._exchanges is not None:
             self._exchanges.played()
 
