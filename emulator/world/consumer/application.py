@@ -364,7 +364,8 @@ class Application:
         self._process.unfold(before_arrivals=True)
         batch = self.batch
         if batch is not None and self.doing is Doing.WORKING:
-            following = batch.finished(self._kernel.now) + 1
+            until_us = self._kernel.now if self._paused_us is None else self._paused_us
+            following = batch.finished(until_us) + 1
             if following < batch.count:
                 batch.lengthen(following, length_us)
                 self.await_again(batch)

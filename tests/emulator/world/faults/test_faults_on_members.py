@@ -224,6 +224,15 @@ def test_a_hang_of_an_idle_handler_begins_with_its_next_record():
     assert first.at_us >= first.what.began_us + 3 * SECOND
 
 
+def test_a_hang_in_a_pause_begins_with_the_next_record_behind_it():
+    pause = '[[fault]]\npause = "g-1"\nat = "8060ms"\nfor = "3s"'
+    hang = '[[fault]]\nhang = "g-1"\nat = "10s"\nfor = "5s"'
+    group, more = SLOW + '\ncommit = "sync per record"', "backlog = 900"
+    seen = staged(f"{pause}\n{hang}", topic=f"{TOPIC}\n{more}", group=group, run_for="20s")
+    sent = seen.times(CommitSent, consumer="g-1")
+    assert len([at_us for at_us in sent if 11 * SECOND < at_us < 16 * SECOND]) == 1
+
+
 # -- cut off -------------------------------------------------------------------------------------
 
 
