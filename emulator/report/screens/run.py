@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from emulator.ledger.entries import Entry, EntryKind, Ledger
 from emulator.metrics.checks import Expected
-from emulator.metrics.laws import Severity
+from emulator.metrics.laws import Law, Severity
 from emulator.metrics.metrics import Metrics
 from emulator.report.capacity import capacity_lines
 from emulator.report.hints.advice import reason_of
@@ -36,6 +36,9 @@ OPEN_END = "its limit, without settling: some group is not stable, or lags more 
 """What is said of a run that was to end when it has settled, and has not."""
 
 SMALLEST_SHARE = 0.0005
+MAX_AHEAD = 3
+"""Number of members shown that commit ahead of processing; the others are counted."""
+
 MAX_REASONS = 2
 """Number of reasons shown why members were not folded."""
 
@@ -226,16 +229,24 @@ def _help(run: FinishedRun) -> Iterator[str]:
 
 
 def _warnings(run: FinishedRun) -> Iterator[str]:
+    """Yield the findings: of commits ahead of processing, which each member may make, the first few."""
     if not run.findings:
         return
     yield ""
+    ahead = 0
     for finding in run.findings:
+        ahead += finding.law is Law.COMMIT_AHEAD
+        if finding.law is Law.COMMIT_AHEAD and ahead > MAX_AHEAD:
+            continue
         label = "warning: " if finding.severity is Severity.WARNING else "internal error: "
         text = finding.message
         if finding.at_us is not None:
             text += f" ({run.subject.moment(finding.at_us)}"
             text += f", {finding.times:,} times in total)" if finding.times > 1 else ")"
         yield from paragraph(text, label)
+    if ahead > MAX_AHEAD:
+        more = counted(ahead - MAX_AHEAD, "other member")
+        yield from paragraph(f"{more} too: {Law.COMMIT_AHEAD}; --json has all", "warning: ")
 
 
 def _expectations(expectations: Sequence[Expected]) -> Iterator[str]:

@@ -14,6 +14,22 @@ from emulator.scenario.writing import scenario_hash
 
 from ..commands import changed, rebalance, written
 
+EARLY_COMMITS = """
+title = "commits before the work"
+run_for = "20s"
+[[topic]]
+name = "orders"
+partitions = 5
+rate = "5/s"
+[[group]]
+id = "billing"
+topics = ["orders"]
+members = 5
+work = "4ms"
+commit = "sync before"
+"""
+"""Each of five members commits ahead of its work."""
+
 CLOCK = ('run_for = "40s"', 'run_for = "40s"\nstart = 2026-05-04T09:00:00Z')
 
 
@@ -284,6 +300,18 @@ def test_an_assignor_that_gives_a_partition_twice_is_warned_of(plugin):
     assert 0 == status
     assert "warning: twice assigned orders-0 to " in out
     assert "without declaring exclusive = False" in " ".join(out.split())
+
+
+def test_members_that_commit_ahead_are_named_three_times_and_counted(tmp_path):
+    """Each member of a large group has the same one; JSON has them all."""
+    path = tmp_path / "early.toml"
+    path.write_text(EARLY_COMMITS)
+    status, out, _ = rebalance("run", path)
+    found = json.loads(rebalance("run", path, "--json").out)["findings"]
+
+    assert (0, 5) == (status, len(found))
+    assert 3 == out.count("warning: billing-")
+    assert "warning: 2 other members too: commit ahead of processing; --json has all" in out
 
 
 def test_an_assignor_that_means_to_share_is_not_warned_of(plugin):
