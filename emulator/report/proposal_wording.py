@@ -83,7 +83,7 @@ def _more_seeds(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _reported(run: FinishedRun) -> Iterator[str]:
-    """Yield the figures without a change of the seed whose report recommends the changes."""
+    """Yield the figures, without a change, of the seed from whose report the changes follow."""
     first = run.trials[0]
     own = {name: run.metrics[name] if run.metrics.has(name) else None for name in COLUMNS}
     parts = [
@@ -92,7 +92,10 @@ def _reported(run: FinishedRun) -> Iterator[str]:
         if _figure(own[name]) != _figure(first.means(name)[0])
     ]
     if parts:
-        yield f"Seed {run.seed} alone, whose report recommends them, has {', '.join(parts)}."
+        yield (
+            f"The changes follow from the report of seed {run.seed}; its own figures: "
+            f"{', '.join(parts)}."
+        )
 
 
 def paste_lines(proposal: Proposal) -> list[str]:

@@ -87,8 +87,8 @@ def test_the_figures_of_the_reported_seed_are_beside_the_means():
     run = SimpleNamespace(trials=(trial,), seed=4, metrics=reported)
 
     assert compared_text(run) == (
-        "Means of the same 2 seeds, 3 to 4, without → with each change alone. Seed 4 alone, whose "
-        "report recommends them, has reprocessed 60."
+        "Means of the same 2 seeds, 3 to 4, without → with each change alone. The changes follow "
+        "from the report of seed 4; its own figures: reprocessed 60."
     )
 
 
