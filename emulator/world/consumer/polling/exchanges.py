@@ -259,7 +259,7 @@ class RoundWait:
 
         A poll during which a timer of the client fires is made by the client itself.
         """
-        if not (self._is_regular and self._process.at_rest) or self._process.paused:
+        if not (self._is_regular and self._process.at_rest):
             return False
         until_us = self._client.polls_in_vain_until_us(now)
         if until_us is None:

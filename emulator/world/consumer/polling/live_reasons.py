@@ -60,7 +60,7 @@ def why_live(process: ConsumerProcess, client: AnyClient) -> Live | None:
     app, progress = process.application, process.progress
     if not process.run.triggers.idle:
         return Live.TRIGGER
-    if process.paused or not app.calm:
+    if not app.calm:
         return Live.HANG
     if client.consumer.fetcher.paused:
         return Live.PAUSED
