@@ -128,17 +128,6 @@ class FetchBuffer:
             and not (paused and c.reading.partition in paused)
         }
 
-    def _queued_ends(self) -> Queued:
-        """Return what is buffered behind the position of each partition."""
-        ends: Queued = {}
-        for completed in self._buffer:
-            reading = completed.reading
-            tp = reading.partition
-            end, records = ends.get(tp, (reading.position, 0))
-            if completed.position == end:
-                ends[tp] = completed.next_offset, records + completed.count
-        return ends
-
     @property
     def idle(self) -> bool:
         """Whether no records are buffered and all partitions may return records."""

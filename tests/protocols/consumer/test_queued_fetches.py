@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from assignors.types import TopicPartition
 from protocols.consumer.queued_fetches import QueuedFetcher, Rests
@@ -16,10 +18,12 @@ def tp(number: int) -> TopicPartition:
     return TopicPartition("t", number)
 
 
-def reading(*, full: int = 4, error_ms: int = 500, queue_ms: int = 1_000) -> QueuedFetcher:
+def reading(
+    *, full: int = 4, error_ms: int = 500, queue_ms: int = 1_000, frees_at_limit: bool = False
+) -> QueuedFetcher:
     """A fetcher of partitions 0 and 1 at offset 0, of the same broker."""
     rests = Rests(error_ms, queue_ms)
-    fetcher = QueuedFetcher(full, rests, takes_hints=True, frees_at_limit=False)
+    fetcher = QueuedFetcher(full, rests, takes_hints=True, frees_at_limit=frees_at_limit)
     fetcher.positions.update_leaders({tp(n): LeaderAndEpoch(1, 0) for n in range(2)})
     fetcher.assign([tp(0), tp(1)])
     for number in range(2):
@@ -138,3 +142,69 @@ def test_rests_move_with_a_period():
 
     assert before == fetcher.relative(5_100 * MS)
     assert 6_010 * MS == fetcher.next_ready_us(5_100 * MS)
+
+
+def walked(fetcher: QueuedFetcher) -> dict[TopicPartition, tuple[int, int]]:
+    """What is queued behind each position, part by part."""
+    ends: dict[TopicPartition, tuple[int, int]] = {}
+    for part in fetcher._buffer:
+        end, records = ends.get(part.reading.partition, (part.reading.position, 0))
+        if part.position == end:
+            ends[part.reading.partition] = part.next_offset, records + part.count
+    return {partition: queue for partition, queue in ends.items() if queue[1]}
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("aaasscjupv"), st.integers(0, 1), st.integers(0, 6)), max_size=40
+)
+
+
+@given(steps=STEPS, frees=st.booleans())
+@example(steps=[("a", 0, 2), ("s", 0, 0), ("a", 1, 2), ("v", 0, 1), ("s", 0, 0)], frees=False)
+@example(steps=[("a", 1, 2), ("u", 0, 0), ("u", 1, 0)], frees=False)
+def test_queues_are_counted_as_if_part_by_part(steps: list[tuple[str, int, int]], *, frees: bool):
+    """Whatever arrives, is returned, sought, paused, revoked or not read for a while."""
+    fetcher = reading(frees_at_limit=frees)
+    for step, number, size in steps:
+        partition = tp(number)
+        match step:
+            case "a":
+                reads = fetcher.positions.readings.get(partition)
+                end, _ = walked(fetcher).get(partition, (reads.position if reads else 0, 0))
+                arrive(fetcher, number, end + (size == 6), end + size + 1)
+            case "s":
+                fetcher.share(size + 1)
+            case "c":
+                fetcher.collect(size + 1)
+            case "j":
+                fetcher.positions.seek(partition, size)
+            case "u":
+                fetcher.assign([tp(0), tp(1)][: number + 1])
+            case "p":
+                fetcher.pause([partition][:size])
+            case "v":
+                fetcher.pending = frozenset([partition][:size])
+        queued = {each: queue for each, queue in fetcher._queued_ends().items() if queue[1]}
+        assert walked(fetcher) == queued
+
+
+@pytest.mark.parametrize("frees", [True, False])
+def test_a_long_queue_is_not_walked_for_each_record(monkeypatch, *, frees: bool):
+    """Each part is counted once, when it arrives, however often it is asked how full the queue is."""
+    counted = []
+    count = QueuedFetcher._count
+
+    def noting(fetcher, parts, positions):
+        counted.extend(parts := list(parts))
+        count(fetcher, parts, positions)
+
+    monkeypatch.setattr(QueuedFetcher, "_count", noting)
+    fetcher = reading(full=1_000, frees_at_limit=frees)
+    for offset in range(300):
+        arrive(fetcher, 0, offset, offset + 1)
+        fetcher.requests(offset)
+    for _ in range(300):
+        fetcher.collect(1)
+        fetcher.requests(300)
+
+    assert 300 == len(counted)
