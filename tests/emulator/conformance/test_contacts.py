@@ -14,7 +14,7 @@ from emulator.conformance.prediction.contacts import (
     logged_lateness,
 )
 from emulator.conformance.prediction.faults import acts_of
-from emulator.conformance.prediction.noise import EVENT_LOOP, noise_of
+from emulator.conformance.prediction.noise import EVENT_LOOP, MIN_IN_A_ROW, noise_of
 from emulator.conformance.prediction.rebuild import rebuild
 from emulator.scenario.model import Constant
 from emulator.scenario.tables.distributions import mean_us
@@ -63,23 +63,23 @@ def test_heartbeats_of_kafka_python_are_as_late_as_its_polls(capture):
 
 
 @pytest.mark.parametrize(
-    ("name", "usual_us"),
+    ("name", "least_us"),
     [
         ("close-aiokafka/run-1", 1_000),
         ("rolling-aiokafka/run-1", 1_000),
-        ("crash-librdkafka/run-1", 3_000),
-        ("rolling-librdkafka/run-1", 3_000),
+        ("crash-librdkafka/run-1", 2_000),
+        ("rolling-librdkafka/run-1", 2_000),
     ],
 )
-def test_heartbeats_are_counted_up_to_the_one_that_tells_of_a_rebalance(capture, name, usual_us):
+def test_heartbeats_are_counted_up_to_the_one_that_tells_of_a_rebalance(capture, name, least_us):
     """Without it nothing shows how late these clients were, or too late an eviction does."""
     run = capture(name)
-    counted = heartbeats_to_rebalances(run)
+    counted = [each for each in heartbeats_to_rebalances(run) if each.number >= MIN_IN_A_ROW]
     late_us = [each.last_us - each.enabled_us - each.number * each.interval_us for each in counted]
 
     assert any(each.number >= 8 for each in counted)
     assert all(0 <= us <= 50_000 for us in late_us)
-    assert usual_us <= noise_of(run).late_mean < usual_us + 1_000
+    assert least_us <= noise_of(run).late_mean < least_us + 1_500
 
 
 def test_java_members_and_members_busy_with_a_record_have_no_such_counts(capture):

@@ -17,9 +17,11 @@ PLANTED = (
     Planted(f"{ITS}.enter", "loop.calm.enter(now, process.blueprint.poll_timeout_us)", "pass", 1),
     Planted(f"{CLIENT}.enter", "not fetcher.returns_records", "True", 4),
     Planted(f"{ITS}._beats", "self._process.timers.deadline(HEARTBEAT) == now and ", "", 5),
-    Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "pass", 13),
-    Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "self._loop.play(now, ARRIVAL)", 22),
-    Planted(f"{ITS}.receive", "self._loop.play(now, EVENTS)", "self._loop.play(now, ALL)", 22),
+    Planted(f"{ITS}.receive", "self._loop.play(now, ARRIVAL)", "pass", 13),
+    Planted(f"{ITS}.receive", "self._loop.play(now, ARRIVAL)", "self._loop.play(now, ALL)", 22),
+    Planted(
+        f"{EXCHANGES}:first_not_passed", "reached <= Rank.RECORDS_AT_CLIENT + index", "True", 22
+    ),
     Planted(f"{ITS}._lend", "loop.go_on(due_us)", "pass", 1),
     Planted(f"{ITS}.beat", "timer != HEARTBEAT or ", "", 5),
     Planted(f"{ITS}._is_beaten", "body.error or ", "", 19),
@@ -66,6 +68,12 @@ BY_TIME = (
 LAP = "emulator.world.consumer.polling.laps:Lap"
 CYCLES = "emulator.world.consumer.polling.calm:Cycles"
 IN_LAPS = (
+    Planted(
+        f"{EXCHANGES}:first_not_passed",
+        "WORK if reached <= Rank.APPLICATION + index else ALL",
+        "WORK",
+        5002641,
+    ),
     Planted(f"{LAP}.fetches", " + behind", "", 2002),
     Planted(f"{LAP}._first", "found.setdefault(tp, later_us)", "found[tp] = later_us", 2002),
     Planted(f"{LAP}.skip", "most_us, self._cycle", "most_us + 1, self._cycle", 2022),

@@ -142,7 +142,7 @@ class Exchanges:
         if self._is_beaten(envelope):
             return True
         now = self._kernel.now
-        self._loop.play(now, EVENTS)
+        self._loop.play(now, ARRIVAL)
         self._lend(lambda: self._client.handle(envelope, now))
         return True
 
