@@ -35,13 +35,14 @@ def with_trials(
     if not report.proposals or (advise is None and (as_json or not sys.stdout.isatty())):
         return report
     from emulator.advice.cost import rarer_within, round_s
-    from emulator.advice.trials import try_out
     from emulator.sweeps import seeds_from
 
     each_s = round_s(loaded, report.proposals)
     seeds, rarer_s = _seeds_of_trials(loaded, known[0].seed, each_s, seeds=seeds, advise=advise)
     if not seeds:
         return report
+    from emulator.advice.trials import try_out
+
     more = rarer_within(each_s, len(seeds), rarer_s)
     runs = round(each_s * len(seeds) / round_s(loaded, ()))
     expected_s = announce(loaded.scenario, max(1, runs - 1), jobs)

@@ -246,13 +246,11 @@ class Renumbered(NamedTuple):
 
 def renewed(state: A) -> Step[A]:
     """Set the timers of requests for those in flight: a response leaves them where they are."""
-    deadline = min([flight.deadline_us for flight in state.in_flight.values()], default=None)
-    effects: tuple[Effect, ...] = (CancelTimer(REQUESTS),)
-    if deadline is not None:
-        effects = (SetTimer(REQUESTS, deadline),)
+    armed = rearm_request_timer(state)
+    effects = armed.effects or (CancelTimer(REQUESTS),)
     if isinstance(state.coordinator, Known):
         effects += (CancelTimer(LOOKUP),)
-    return Step(replace(state, request_timer_us=deadline), effects)
+    return Step(armed.state, effects)
 
 
 def moved_offsets(

@@ -228,11 +228,11 @@ def counted_heartbeats(capture: Capture) -> list[Heartbeats]:
     member or to a broker in between.
     """
     return [
-        Heartbeats(before[-1], last_us, heartbeat_interval_us(capture, trace))
+        counted
         for trace in capture.traces
         if trace.protocol == "consumer"
         for last_us in (*steps_us(capture, trace), *_expired_us(capture, trace))
-        if (before := _undisturbed(capture, trace, last_us))
+        for counted in _counted_to(capture, trace, last_us)
     ]
 
 
@@ -243,12 +243,18 @@ def heartbeats_to_rebalances(capture: Capture) -> list[Heartbeats]:
     nothing was done to the member or to a broker in between.
     """
     return [
-        Heartbeats(before[-1], told_us, heartbeat_interval_us(capture, trace))
+        counted
         for trace in capture.traces
         if trace.protocol != "consumer" and "lib" in trace.conf
         for told_us in _told_of_rebalances(capture, trace)
-        if (before := _undisturbed(capture, trace, told_us))
+        for counted in _counted_to(capture, trace, told_us)
     ]
+
+
+def _counted_to(capture: Capture, trace: Trace, last_us: int) -> Iterator[Heartbeats]:
+    """Yield the heartbeats up to a known one, if they can be counted."""
+    if before := _undisturbed(capture, trace, last_us):
+        yield Heartbeats(before[-1], last_us, heartbeat_interval_us(capture, trace))
 
 
 def _told_of_rebalances(capture: Capture, trace: Trace) -> list[int]:
