@@ -45,6 +45,7 @@ from protocols.consumer.requests import (
     on_metadata_timer,
     on_reads,
     on_request_timeout,
+    timed_out_brokers,
     without_request,
 )
 from protocols.machine import CancelTimer, Send, SetTimer, Step, in_turn
@@ -368,6 +369,11 @@ def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
 
 
 # -- timers ----------------------------------------------------------------------------------------
+
+
+def is_awaited(state: ClientState, timer: str, now: int) -> bool:
+    """Return whether a timer that fires now wakes the thread: no request that was answered in time does."""
+    return timer != REQUESTS or bool(timed_out_brokers(state, now))
 
 
 def _only_a_round(state: ClientState, consumer: Consumer, now: int) -> Step[ClientState]:

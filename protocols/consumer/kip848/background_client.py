@@ -40,7 +40,11 @@ from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commi
 from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
 from protocols.consumer.reader import MS, next_tick
-from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
+from protocols.consumer.requests import (
+    on_fetch_failed,
+    rearm_request_timer,
+    throw_out_of_range,
+)
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
@@ -166,6 +170,8 @@ class BackgroundClient(periods.Recurring):
             return self._took(self._take_events(now), now)
         if timer in (POLL, AUTO_COMMIT, record_queue.FETCH):
             return self._took(Step(self.state), now)
+        if not background.is_awaited(self.state, timer, now):
+            return Step(self.state, self._become(rearm_request_timer(self.state)))
         return self._took(_TIMERS[timer](self.state, self.consumer, now), now)
 
     def _take_events(self, now: int) -> Step[ClientState]:

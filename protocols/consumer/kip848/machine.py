@@ -28,7 +28,11 @@ from protocols.consumer.kip848.threads import (
     Polling,
     awaits_last_answers,
 )
-from protocols.consumer.requests import on_fetch_failed, throw_out_of_range
+from protocols.consumer.requests import (
+    on_fetch_failed,
+    rearm_request_timer,
+    throw_out_of_range,
+)
 from protocols.machine import Call, CancelTimer, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse
 from protocols.values import replace
@@ -308,6 +312,8 @@ class Client(Recurring):
             return Step(self.state, effects)
         if timer in _CALL_TIMERS:
             return self._took(_CALL_TIMERS[timer](self.state, self.consumer, now), now)
+        if not background.is_awaited(self.state, timer, now):
+            return Step(self.state, self._become(rearm_request_timer(self.state)))
         self._catch_up(now)
         if timer == BACKGROUND:
             effects = self._take_events(now)

@@ -100,6 +100,31 @@ def test_a_group_of_the_consumer_protocol_whose_periods_are_skipped_leaves_the_s
     assert 0 < hold_both_ways(document, **HOW, **how)
 
 
+@pytest.mark.parametrize(
+    ("timeout", "hangs_at", "interval"), [("7s", "63s", "8s"), ("13s", "50s", "12s")]
+)
+def test_timeouts_of_answered_requests_let_no_member_notice_the_end_of_its_poll_interval(
+    timeout, hangs_at, interval
+):
+    """They come after that and before the next heartbeat, at other times behind skipped periods."""
+    settings = {
+        "group.protocol": "consumer",
+        "auto.offset.reset": "earliest",
+        "request.timeout.ms": timeout,
+        "max.poll.interval.ms": interval,
+    }
+    group = {"id": "g", "topics": ["t"], "members": 1, "work": "10ms", "settings": settings}
+    document = {
+        "title": "a handler that hangs",
+        "run_for": "80s",
+        "topic": [{"name": "t", "partitions": 2, "rate": "5/s"}],
+        "group": [group],
+        "fault": [{"hang": "g-0", "at": hangs_at, "for": "40s"}],
+    }
+
+    assert 0 < hold_both_ways(document)
+
+
 # -- random worlds, and faults at many instants ----------------------------------------------------
 
 QUICK = (7, 10, 12, 19, 914)

@@ -47,6 +47,15 @@ def test_the_end_of_the_interval_is_noticed_when_the_next_heartbeat_is_due():
     assert -1 == driver.one(Beat).member_epoch
 
 
+@pytest.mark.parametrize("timeout_ms", [13_000, 14_999])
+def test_the_timeout_of_requests_that_were_answered_lets_it_notice_nothing(timeout_ms):
+    """It was set for the first of them, and wakes no thread of Kafka's client."""
+    driver = before_the_end(**RARE_COMMITS, request_timeout_ms=timeout_ms)
+    driver.advance(4_999)
+
+    assert MemberState.STABLE is driver.member
+
+
 def test_an_event_of_the_application_lets_it_notice_the_end_of_the_interval():
     """A commit of the handler wakes the background thread, which then checks its poll timer."""
     driver = before_the_end(enable_auto_commit=False)
