@@ -289,7 +289,7 @@ def _end(world: World) -> None:
     """Write the last events: progress, request counts, the ends of all logs."""
     positions = []
     for process in world.consumers.everyone():
-        process.unfold(before_arrivals=True)
+        process.unfold()
         process.time.end(world.run.kernel.now)
         process.settle()
         process.progress.write_all(process.progress.owned)

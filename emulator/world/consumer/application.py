@@ -361,7 +361,7 @@ class Application:
         if self._workers is not None:
             self._workers.hang(length_us)
             return
-        self._process.unfold(before_arrivals=True)
+        self._process.unfold()
         batch = self.batch
         if batch is not None and self.doing is Doing.WORKING:
             until_us = self._kernel.now if self._paused_us is None else self._paused_us

@@ -107,7 +107,7 @@ class Consumers:
     def unfold(self) -> None:
         """Unfold every running process before a change that affects all."""
         for process in self.everyone():
-            process.unfold(before_arrivals=True)
+            process.unfold()
 
     def plan_again(self) -> None:
         """Compute again when fetches in flight are answered: a condition has changed."""

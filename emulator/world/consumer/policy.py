@@ -245,7 +245,7 @@ class LateRetries:
             lambda: self._send_again(offsets), client=True
         ):
             self._process.run.recorder.disturbances += 1  # no period has it again
-            self._process.unfold(before_work=True)
+            self._process.unfold()
             self._commits.send_async(offsets)
 
     def flush(self, call: Call, then: Callable[[], None]) -> None:

@@ -111,7 +111,7 @@ class Process:
 
     def stop(self, how: str, cause: int | None, reason: str = "") -> int:
         """End the process at once; return the event of its end."""
-        self.unfold(before_arrivals=True)
+        self.unfold()
         stopped = ConsumerStopped(
             consumer=self.blueprint.name, group=self.blueprint.group.id, how=how, reason=reason
         )
@@ -144,17 +144,17 @@ class Process:
         """Poll by arithmetic if polls return nothing for a while; return whether they do."""
         return self._wait is not None and self._wait.begin(now)
 
-    def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
+    def unfold(self) -> None:
         """Stop polling by arithmetic before an event that affects the process."""
         if self._wait is not None:
-            self._wait.end(self.run.kernel.now + (1 if before_work else 0))
+            self._wait.end()
         if self._loop is not None:
-            self._loop.unfold(before_arrivals=before_arrivals, before_work=before_work)
+            self._loop.unfold()
 
     def calculated(self) -> CalmPoll | None:
         """Play everything up to the end of now; return the poll by arithmetic that goes on, if one does."""
         if self._wait is not None:
-            self._wait.end(self.run.kernel.now + 1)
+            self._wait.end()
         return None if self._loop is None else self._loop.calculated(self.run.kernel.now)
 
     def move(
@@ -185,7 +185,7 @@ class Process:
 
     def leave(self, *, mid_batch: bool) -> None:
         """Shut the process down in order (SIGTERM)."""
-        self.unfold(before_arrivals=True)
+        self.unfold()
         if not self.hold(lambda: self.leave(mid_batch=mid_batch), client=True):
             self.application.shutdown.leave(mid_batch=mid_batch)
 
@@ -203,7 +203,7 @@ class Process:
 
     def ask(self, name: str, call: Callable[[], None], cause: int) -> None:
         """Make the application call its consumer before its next poll."""
-        self.unfold(before_arrivals=True)
+        self.unfold()
         self.calls[name] = call
         self.run.causes.disturbed[self.blueprint.name] = cause
 
@@ -220,7 +220,7 @@ class Process:
 
     def pause(self, cause: int) -> int:
         """Pause the whole process; arrivals and due timers are held back."""
-        self.unfold(before_arrivals=True)
+        self.unfold()
         self.renew_timers()
         self._held = []
         self.application.pause()
@@ -248,7 +248,7 @@ class Process:
         self._unread = []
         for action in held:
             if self.alive:
-                self.unfold(before_arrivals=True)
+                self.unfold()
                 action()
 
     def hold(self, action: Callable[[], None], *, client: bool = False) -> bool:
@@ -328,7 +328,7 @@ class Process:
         if not self.alive or self.hold(lambda: self._wake(timer, self.run.kernel.now)):
             return
         if self._wait is not None:
-            self._wait.end(now, timer)
+            self._wait.end(timer)
         self.carry_out(self.client.wake(timer, now))
 
     # -- effects of its client -------------------------------------------------------------------

@@ -12,13 +12,13 @@ PLANTED = (
     Planted(f"{ITS}.goes_on", "loop.next_arrival_us <= now", "False", 13),
     Planted(f"{ITS}.goes_on", "self._process.timers.set(POLL, calm.wait_us)", "pass", 1),
     Planted(f"{ITS}.goes_on", "self._beats(now) and ", "", 5),
-    Planted(f"{ITS}._polls", "self._loop.play(now, WORK)", "pass", 4),
+    Planted(f"{ITS}._polls", "self._loop.play(now)", "pass", 4),
     Planted(f"{ITS}._polls", "self._loop.leave_batch()", "pass", 4),
     Planted(f"{ITS}.enter", "loop.calm.enter(now, process.blueprint.poll_timeout_us)", "pass", 1),
     Planted(f"{CLIENT}.enter", "not fetcher.returns_records", "True", 4),
     Planted(f"{ITS}._beats", "self._process.timers.deadline(HEARTBEAT) == now and ", "", 5),
-    Planted(f"{ITS}.receive", "self._loop.play(now, ARRIVAL)", "pass", 13),
-    Planted(f"{ITS}.receive", "self._loop.play(now, ARRIVAL)", "self._loop.play(now, ALL)", 22),
+    Planted(f"{ITS}.receive", "self._loop.play(now)", "pass", 13),
+    Planted(f"{ITS}.receive", "self._loop.play(now)", "self._loop.play(now, ALL)", 22),
     Planted(
         f"{EXCHANGES}:first_not_passed", "reached <= Rank.RECORDS_AT_CLIENT + index", "True", 22
     ),

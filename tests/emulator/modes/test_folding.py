@@ -182,6 +182,31 @@ def test_polls_of_a_member_that_waits_for_a_rebalance_change_no_event(act, setti
     hold_equal(crashed("600ms", act, **settings), 0)
 
 
+ACTS_BETWEEN_POLLS = {
+    "other topics": {"subscribe": "g", "topics": ["u"]},
+    "a pause of its partitions": {"pause_partitions": "g-0", "for": "1s"},
+}
+
+
+@pytest.mark.parametrize("act", ACTS_BETWEEN_POLLS.values(), ids=ACTS_BETWEEN_POLLS)
+def test_an_empty_poll_has_ended_before_a_later_step_of_another_member_at_that_instant(act):
+    """What that step causes is called before the next poll, which begins when that one ends."""
+    step = {"member": "g-1", "step": "record done", "after": "12s"}
+    settings = {"max.poll.records": 1}
+    group = {"members": 3, "work": "100ms", "poll_timeout": "100ms"}
+    document = world("25s", {"partitions": 3, "rate": "1/s"}, settings, **group)
+    document["topic"].append({"name": "u", "partitions": 3, "rate": "1/s"})
+    document["network"] = {"latency": "0s"}
+    document["cluster"] = {"settings": {"group.initial.rebalance.delay.ms": 0}}
+    document["fault"] = [
+        {"hang": "g-1", "at": "10.5s", "for": "5966667us"},
+        {"close": "g-2", "at": "11.3s"},
+        {**act, "when": step},
+    ]
+
+    hold_equal(document, 0)
+
+
 @pytest.mark.parametrize("settings", [{}, COOPERATIVE], ids=["eager", "cooperative"])
 def test_a_member_that_waits_for_a_rebalance_polls_without_events(settings):
     """A wait costs the same however long the session timeout is."""

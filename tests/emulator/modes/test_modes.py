@@ -92,14 +92,14 @@ def test_an_unknown_mode_is_refused(crash):
 
 def test_a_wrong_folded_run_is_noticed(crash, monkeypatch, tmp_path):
     """The first different event is shown from both runs, and the status is 1."""
-    unfold = PollLoop._unfold
+    unfold = PollLoop.unfold
 
-    def forgetful(self, first_left):
+    def forgetful(self, *first_left):
         self._fetches.sent = 0
         self._process.request_counts["Fetch"] += 1
-        unfold(self, first_left)
+        unfold(self, *first_left)
 
-    monkeypatch.setattr(PollLoop, "_unfold", forgetful)
+    monkeypatch.setattr(PollLoop, "unfold", forgetful)
     answer = rebalance("run", written(tmp_path), "--mode", "check")
 
     assert 1 == answer.status

@@ -56,8 +56,8 @@ class Polls(Protocol):
     def next_arrival_us(self) -> int:
         """When the next response to a fetch arrives."""
 
-    def play(self, until: int, first_left: int) -> None:
-        """Play events before *until*, and of that instant those before *first_left*."""
+    def play(self, until: int, first_left: int = ARRIVAL) -> None:
+        """Play events before *until*, and of that instant those passed by or before *first_left*."""
 
     def hand_over(self) -> None:
         """Count what was finished as processed, and what poll returned as handed out."""
@@ -101,7 +101,7 @@ class Exchanges:
             return self._polls(now)
         if self._beats(now) and self._waits(now):
             return True
-        loop.play(now, ARRIVAL)
+        loop.play(now)
         calm: CalmPoll = loop.calm
         if calm.waits_for is None:
             loop.go_on(now)
@@ -142,7 +142,7 @@ class Exchanges:
         if self._is_beaten(envelope):
             return True
         now = self._kernel.now
-        self._loop.play(now, ARRIVAL)
+        self._loop.play(now)
         self._lend(lambda: self._client.handle(envelope, now))
         return True
 
@@ -169,7 +169,7 @@ class Exchanges:
         """Enter the poll behind the batch that ends now; return False if it cannot be calculated."""
         if not self._process.run.triggers.idle:
             return False
-        self._loop.play(now, WORK)
+        self._loop.play(now)
         self._loop.leave_batch()
         self.enter()
         return True
@@ -271,16 +271,18 @@ class RoundWait:
         self._process.timers.set(POLL, now + whole * self._timeout_us)
         return True
 
-    def end(self, now: int, timer: str = "") -> None:
-        """Make the poll in progress; one that ends at this instant has not ended yet.
+    def end(self, timer: str = "") -> None:
+        """Make the poll in progress; one that ends at this instant has, if its timer was passed by.
 
         *timer*: the one that fires now, if any.
         """
-        began_us = self._began_us
+        began_us, kernel = self._began_us, self._process.run.kernel
         if began_us is None:
             return
         self._began_us = None
-        whole = max(0, now - 1 - began_us) // self._timeout_us
+        is_passed = first_not_passed(kernel.reached, self._process.blueprint.index) > WAIT
+        until_us = kernel.now if is_passed else kernel.now - 1
+        whole = max(0, until_us - began_us) // self._timeout_us
         poll_us = began_us + whole * self._timeout_us
         self._process.carry_out(self._client.poll(poll_us, self._timeout_us))
         if timer == POLL:

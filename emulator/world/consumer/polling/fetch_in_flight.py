@@ -37,7 +37,7 @@ class Reader(Caller, Protocol):
     def client(self) -> AnyClient:
         """Its client."""
 
-    def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
+    def unfold(self) -> None:
         """Stop polling by arithmetic."""
 
 

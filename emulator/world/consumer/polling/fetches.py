@@ -158,7 +158,7 @@ class Fetches:
         """Return whether a fetch is still that one: a poll loop sends it again after each answer."""
         if not self._current(sent.fetch):
             return False
-        sent.fetch.process.unfold(before_arrivals=True)
+        sent.fetch.process.unfold()
         return self._current(sent.fetch) and sent.fetch.asked_us == sent.asked_us
 
     def _await_behind(self, fetch: FetchInFlight) -> None:
@@ -377,7 +377,7 @@ class Fetches:
         """A broker died: return the names of the processes that had a connection to fetch over."""
         for mine in self._in_flight.values():
             for fetch in list(mine.values()):
-                fetch.process.unfold(before_arrivals=True)
+                fetch.process.unfold()
         for mine in self._in_flight.values():
             mine.pop(broker, None)
         return [

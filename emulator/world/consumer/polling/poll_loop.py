@@ -174,17 +174,18 @@ class PollLoop:
         self._due = None
         commits = self._commits_from_us <= self.due_us
         if commits or self._exchanges is None or not self._exchanges.goes_on():
-            self.unfold(before_arrivals=True)
+            self.unfold()
 
-    def unfold(self, *, before_arrivals: bool = False, before_work: bool = False) -> None:
+    def unfold(self, first_left: int = ARRIVAL) -> None:
         """Put the client, the handler and the wire where they would be without this loop.
 
-        *before_arrivals*: what arrives at this very instant has not arrived yet (faults).
-        *before_work*: all of this instant has happened but the end of a batch (other calls of the
-        application).
+        They play what :meth:`play` does.
         """
-        others = WORK if before_work else EVENTS
-        self._unfold(ARRIVAL if before_arrivals else others)
+        calm = self.calm
+        if calm is None:
+            return
+        self.play(self._kernel.now, first_left)
+        self.end(self._client.resume(calm))  # type: ignore[arg-type, union-attr]  # its own
 
     def on_timer(self, timer: str) -> bool:
         """Handle a timer that fires now; return whether the client still has to, and unfold then.
@@ -196,11 +197,11 @@ class PollLoop:
             return True
         if self._exchanges is not None and self._exchanges.beat(timer):
             return False
-        self.play(self._kernel.now, EVENTS)
+        self.play(self._kernel.now)
         first_left = first_left_behind(timer, calm)
         if self._exchanges is not None and self._exchanges.on_timer(timer, first_left):
             return False
-        self._unfold(first_left)
+        self.unfold(first_left)
         return True
 
     def receive(self, envelope: Envelope) -> bool:
@@ -208,13 +209,6 @@ class PollLoop:
         if self.calm is None or self._exchanges is None:
             return False
         return self._exchanges.receive(envelope)
-
-    def _unfold(self, first_left: int) -> None:
-        calm = self.calm
-        if calm is None:
-            return
-        self.play(self._kernel.now, first_left)
-        self.end(self._client.resume(calm))  # type: ignore[arg-type, union-attr]  # its own
 
     def end(self, resumed: Step[Any]) -> None:
         """Stop polling; *resumed*: the step in which the client has taken over."""
@@ -265,8 +259,8 @@ class PollLoop:
 
     # -- playing -----------------------------------------------------------------------------------
 
-    def play(self, until: int, first_left: int) -> None:
-        """Play events before ``until``, and of that instant those before *first_left* or passed by."""
+    def play(self, until: int, first_left: int = ARRIVAL) -> None:
+        """Play events before ``until``, and of that instant those passed by or before *first_left*."""
         passed = first_not_passed(self._kernel.reached, self._process.blueprint.index)
         self._play(until, max(first_left, passed))
         if self._exchanges is not None:
