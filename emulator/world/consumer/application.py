@@ -37,7 +37,7 @@ class Application:
         self.commits = PolicyCommits(process)
         self.listener = Listener(process, self)
         self._pending_hang_us = 0
-        self._paused_us: int | None = None
+        self._paused_us: list[int] = []
         commits = blueprint.commit.is_by_time or not blueprint.plain
         self.uncommitted = self.commits.uncommitted if commits else None
         sent = process.progress.deliveries
@@ -160,7 +160,7 @@ class Application:
     def relative(self, now: int, positions: Mapping[TopicPartition, int]) -> object:
         """Return what it does, relative to *now* and to the positions; None: no poll, work or commit."""
         batch, doing = self.batch, self.doing
-        if not self.calm or self._paused_us is not None:
+        if not self.calm or self._paused_us:
             return None
         commits = self.commits.relative(now, positions)
         if batch is None:
@@ -219,7 +219,7 @@ class Application:
 
     def _worked(self, token: int) -> None:
         process = self._process
-        if token != self._token or not process.alive or process.paused:
+        if token != self._token or not process.alive or self._paused_us:
             return
         self._awaited = False
         batch = self.batch
@@ -270,8 +270,7 @@ class Application:
     def settle(self) -> None:
         """Count what is finished by now, before it is read."""
         if self.doing is Doing.WORKING and self.batch is not None and not self.batch.flaws:
-            now = self._kernel.now
-            self._report(self.batch, now if self._paused_us is None else self._paused_us)
+            self._report(self.batch, min(self._paused_us, default=self._kernel.now))
 
     def records_in_progress(self) -> Iterator[tuple[TopicPartition, int, int]]:
         """Yield partition, offset and begin of each record in progress."""
@@ -364,7 +363,7 @@ class Application:
         self._process.unfold()
         batch = self.batch
         if batch is not None and self.doing is Doing.WORKING:
-            until_us = self._kernel.now if self._paused_us is None else self._paused_us
+            until_us = min(self._paused_us, default=self._kernel.now)
             following = batch.finished(until_us) + 1
             if following < batch.count:
                 batch.lengthen(following, length_us)
@@ -373,15 +372,15 @@ class Application:
         self._pending_hang_us += length_us
 
     def pause(self) -> None:
-        """Pause at the present position."""
+        """Pause at the present position, until it was resumed as often as paused."""
         self.settle()
-        self._paused_us = self._kernel.now
+        self._paused_us.append(self._kernel.now)
 
     def resume(self) -> None:
         """Continue with the record in progress."""
-        self._paused_us = None
+        self._paused_us.pop()
         batch = self.batch
-        if self.doing is Doing.WORKING and batch is not None:
+        if self.doing is Doing.WORKING and batch is not None and not self._paused_us:
             batch.resume(batch.reported, self._kernel.now)
             self.await_again(batch)
 

@@ -2,9 +2,11 @@
 
 The Java client runs the assignor in the application thread, inside the lock that its heartbeat
 thread needs (``AbstractCoordinator.JoinGroupResponseHandler.handle``); librdkafka runs it in the
-thread that sends the heartbeats, aiokafka in its only one. So the client sends nothing and handles
-nothing until the assignor is done; workers of a pool go on. The response to JoinGroup is passed to the client
-then: until the SyncGroup is sent, only the time makes a difference.
+thread that sends the heartbeats. So the client sends nothing and handles nothing until the assignor
+is done; workers of a pool go on. aiokafka calls it in the event loop, which runs nothing else
+meanwhile (``GroupCoordinator._perform_assignment``): a handler that waits goes on behind it, with what
+it waited for. The response to JoinGroup is passed to the client when the assignor is done: until the
+SyncGroup is sent, only the time makes a difference.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from emulator.events import AssignorRan
 from emulator.world.kernel import Rank
+from protocols.consumer.clients import Runs
 from protocols.messages import Envelope, JoinGroupResponse
 
 if TYPE_CHECKING:
@@ -24,14 +27,17 @@ if TYPE_CHECKING:
 class AssignorRun:
     """One assignment that takes time, in one process."""
 
-    __slots__ = ("later", "until_us")
+    __slots__ = ("in_loop", "later", "until_us")
 
-    def __init__(self, until_us: int) -> None:
+    def __init__(self, until_us: int, *, in_loop: bool) -> None:
         self.until_us = until_us
         """When the assignor is done, unless its process is paused."""
 
+        self.in_loop = in_loop
+        """Whether the application waits for it, too."""
+
         self.later: list[Callable[[], None]] = []
-        """What the client does afterwards: responses that have arrived, and close()."""
+        """What is done afterwards: responses that have arrived, close(), and what the application does."""
 
 
 def begun(process: ConsumerProcess, envelope: Envelope, topics: Topics) -> AssignorRun | None:
@@ -59,4 +65,8 @@ def begun(process: ConsumerProcess, envelope: Envelope, topics: Topics) -> Assig
     run.causes.disturbed[consumer] = run.recorder.write(ran, run.causes.joined.get(group.id))
     until_us = run.kernel.now + us
     run.kernel.at(until_us, Rank.AT_CLIENT, process.index, lambda _: process.assigned(envelope))
-    return AssignorRun(until_us)
+    ran_by = AssignorRun(until_us, in_loop=process.blueprint.profile.works is Runs.IN_LOOP)
+    if ran_by.in_loop:
+        process.application.pause()
+        ran_by.later.append(process.application.resume)
+    return ran_by

@@ -238,8 +238,7 @@ class Process:
         """Resume: held-back actions run now, in their order, before responses that have arrived.
 
         A Java thread that waited on the network finds its timeout expired before it reads responses
-        that arrived meanwhile (seen in all captures of paused processes). All that comes before what
-        arrives at this very instant, also if the application polls again in between.
+        that arrived meanwhile (seen in all captures of paused processes), and both before what arrives now.
         """
         held, self._held = self._held or [], None
         self.run.recorder.write(ConsumerResumed(consumer=self.blueprint.name), cause)
@@ -253,7 +252,8 @@ class Process:
 
     def hold(self, action: Callable[[], None], *, client: bool = False) -> bool:
         """Postpone an action if the process is paused, or one of its *client* while the assignor runs."""
-        held = self._assignor.later if client and self._assignor and not self.paused else self._held
+        run = None if self.paused else self._assignor
+        held = run.later if run is not None and (client or run.in_loop) else self._held
         if held is not None:
             held.append(action)
         return held is not None

@@ -343,8 +343,8 @@ class ClientProfile:
 
     @property
     def in_background(self) -> bool:
-        """Whether a thread of its own works on the group."""
-        return self.works is Runs.IN_BACKGROUND
+        """Whether a thread or task of its own works on the group."""
+        return self.works is not Runs.IN_POLL
 
     @property
     def own_names(self) -> dict[str, str]:

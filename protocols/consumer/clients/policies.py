@@ -14,6 +14,7 @@ class Runs(enum.Enum):
 
     IN_POLL = "in the application's poll"
     IN_BACKGROUND = "in the background"
+    IN_LOOP = "in the event loop of the application"
 
 
 class Covers(enum.Enum):

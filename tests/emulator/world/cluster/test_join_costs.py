@@ -14,10 +14,13 @@ from emulator.events import (
     GroupEpochRaised,
     GroupStabilised,
     MemberRemoved,
+    Processed,
     TargetComputed,
 )
 from emulator.playing import Run
 from emulator.scenario.tables.groups import AssignorTime
+from emulator.world import build
+from emulator.world.run import Replay
 from tests.emulator.modes.both_ways import hold_both_ways
 
 SECOND = 1_000_000
@@ -125,6 +128,7 @@ def test_a_coordinator_that_dies_in_a_join_answers_nothing_twice():
         {"cluster": 'cluster = { join_time = "300ms", join_bytes = "1KiB/s" }'},
         {"group": 'assignor_time = "3s"'},
         {"group": 'assignor_time = "3s"', "settings": BY_EPOCHS},
+        {"group": 'assignor_time = "3s"\nclient = "aiokafka"'},
     ],
 )
 def test_both_modes_agree(how):
@@ -147,3 +151,31 @@ def test_members_that_join_while_a_pattern_is_looked_up_share_its_epoch(time, ra
 
     epochs = [event.what.epoch for event in run.events if isinstance(event.what, GroupEpochRaised)]
     assert len(epochs) == raised
+
+
+def ends_beside_an_assignment(client: str, fault: str = "") -> list[int]:
+    """Return when records end at the leader of a second assignment of 2 s, which begins at 0."""
+    calls = {"aiokafka": "getmany", "franz-go": "PollFetches"}
+    late = '[{ name = "g-0" }, { name = "g-1", start = "8s" }]'
+    group = f'client = "{client}"\nread_with = "{calls[client]}"\nassignor_time = "2s"'
+    text = text_of(group=group, fault=fault, run_for="20s")
+    text = text.replace("members = 3", f"members = {late}").replace('"5ms"', '"300ms"')
+    events: list[Event] = []
+    build.play(emulator.loads(text), 0, (events.append,), replay=Replay(by_record=True))
+    ran = [event for event in events if isinstance(event.what, AssignorRan)][1]
+    ends = [event.at_us for event in events if isinstance(event.what, Processed)]
+    assert ran.what.consumer == "g-0"
+    return [at_us - ran.at_us for at_us in ends if at_us >= ran.at_us]
+
+
+def test_a_handler_in_the_event_loop_of_the_client_waits_for_the_assignor():
+    """The assignor of aiokafka runs there: the record in progress, which takes 300 ms, ends with it."""
+    assert [2 * SECOND, 2_300_000] == ends_beside_an_assignment("aiokafka")[:2]
+    assert ends_beside_an_assignment("franz-go")[1] < SECOND
+
+
+@pytest.mark.parametrize(("lasting", "ends_us"), [("500ms", 2 * SECOND), ("3s", 3_991_000)])
+def test_a_pause_of_such_a_leader_may_end_before_the_assignor_or_behind_it(lasting, ends_us):
+    """The assignor began at 8.009 s."""
+    pause = f'fault = [{{ pause = "g-0", at = "9s", for = "{lasting}" }}]'
+    assert [ends_us, ends_us + 300_000] == ends_beside_an_assignment("aiokafka", pause)[:2]
