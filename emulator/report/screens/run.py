@@ -214,7 +214,7 @@ def _example(run: FinishedRun, entries: Sequence[Entry]) -> str:
         again = entry.kind is EntryKind.REPROCESSED
         verb = "reprocessed" if again else "skipped"
         text += f", {verb} by {consumer} at {when}"
-    return text if len(entries) == 1 else f"{text} ({len(entries)} entries in total)"
+    return text if len(entries) == 1 else f"{text} (one of {len(entries)} such entries)"
 
 
 def _help(run: FinishedRun) -> Iterator[str]:

@@ -133,3 +133,11 @@ def test_lag_of_a_topic_with_markers_counts_offsets(tmp_path, key, unit):
     assert re.search(rf"  lag +[0-9,]+ {unit} at most", screen)
     assert re.search(rf"nothing was processed, and [0-9,]+ {unit} waited", screen)
     assert re.search(rf"none runs any more, and [0-9,]+ {unit} waited", screen)
+
+
+def test_an_example_counts_the_entries_of_its_cause(tmp_path):
+    """Beside the number of all entries of the ledger."""
+    out = rebalance("run", "f3-commit-every-n").out
+
+    assert "(one of 2 such entries)" in " ".join(out.split())
+    assert "All 2 entries: " in out
