@@ -276,7 +276,7 @@ WORDS: dict[type, Words] = {
         f"the cleaner of broker {w.broker} compacts offsets partition {w.log_partition} up to log "
         f"offset {w.next_offset}: it removes {w.removed_size} bytes and {w.removed_records} records"
     ),
-    ev.ConsumerStarted: lambda w, _: f"process {w.consumer} starts (incarnation {w.incarnation})",
+    ev.ConsumerStarted: lambda w, _: f"process {w.consumer} begins (start {w.incarnation})",
     ev.ConsumerStopped: _stopped,
     ev.ListenerThrew: lambda w, _: f"the rebalance listener of {w.consumer} throws in {w.call}",
     ev.SubscriptionChanged: lambda w, _: f"{w.consumer} subscribes to {', '.join(w.topics)}",

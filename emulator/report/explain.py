@@ -15,6 +15,7 @@ from emulator.ledger.cluster import OFFSETS_TOPIC, Coordinators
 from emulator.ledger.entries import Cause, Entry, EntryKind
 from emulator.report.event_wording import event_text, instant_text, offset_of, term_of
 from emulator.report.screens.entry import Line, LogPosition, collapse_repetitions
+from emulator.report.starts import Starts
 from emulator.report.timeline import GroupStarts, group_start
 from emulator.report.wording import offset_range
 
@@ -113,6 +114,7 @@ class _Selection:
         self._term = term_of(entry.group, events)
         self._since = _since(entry, events)
         self._group_starts = GroupStarts()
+        self._starts = Starts()
         self._late_start: ev.Event | None = None
         self._ends_us = max((owner.at_us for owner in owners), default=0)
         self._base: ev.Event | None = None
@@ -126,6 +128,7 @@ class _Selection:
     def feed(self, event: ev.Event) -> None:
         """Keep *event* if it belongs to the entry; stop after the last processing of its records."""
         what = event.what
+        self._starts.follow(event)
         if isinstance(what, ev.FaultBegan):
             self._faults[event.id] = event
         late = self._group_starts.late(event)
@@ -154,7 +157,7 @@ class _Selection:
         """Yield the lines; adjacent processing and polls of one owner are merged."""
         bases = [] if self._base is None else [self._base]
         selected = (*self._prelude, *self._behind(), *bases, *self._kept)
-        kept = sorted(selected, key=lambda event: event.instant)
+        kept = list(self._starts.marked(sorted(selected, key=lambda event: event.instant)))
         at = 0
         while at < len(kept):
             run = at + 1

@@ -9,6 +9,7 @@ from assignors.values import dataclass
 from emulator.ledger.entries import Entry, EntryKind, Owner
 from emulator.report.event_wording import GENERATION
 from emulator.report.fault_wording import fault_text
+from emulator.report.starts import named
 from emulator.report.wording import counted, paragraph
 
 VERBS = {
@@ -87,7 +88,7 @@ def _owner(owner: Owner | None, moment: Callable[[int], str], term: Callable[[in
 
 
 def _name(owner: Owner) -> str:
-    return owner.consumer + ("" if owner.incarnation == 1 else f" (start {owner.incarnation})")
+    return owner.consumer if owner.incarnation == 1 else named(owner.consumer, owner.incarnation)
 
 
 LONGEST_PERIOD = 8

@@ -355,3 +355,41 @@ def test_a_replaced_coordinator_is_named_where_it_appends():
     assert line.startswith(
         "broker 1, replaced by broker 2, appends commit a#9 of a: orders-0 = 100"
     )
+
+
+def restarted_before_its_session_ends(another=True):
+    """Return the lines of a crash; the process comes back, under its own name or another."""
+    history = owner_at_work()
+    history.add_member("a")
+    history.work("a", 80, 100)
+    late = history.send("a", 90)
+    history.crash("a", 100)
+    if another:
+        history.start("a", incarnation=2)
+        history.say(ev.MemberAdded(group=GROUP, consumer="a", member_id="a-2"))
+    history.remove_member("a")
+    history.answer("a", late, "REQUEST_TIMED_OUT")
+    history.next_owner("a" if another else "b", 80, 130, generation=2)
+    return explained(history, "D1")
+
+
+def test_the_processes_of_one_name_are_told_apart():
+    """A member and a commit are those of the process that began them, also after its end."""
+    lines = restarted_before_its_session_ends()
+
+    assert lines[-8:] == [
+        "process a (start 1) ends: crashed",
+        "a (start 1) stops orders-0 at offset 100 (crashed)",
+        "process a begins (start 2)",
+        "a (start 2) joins billing as a-2",
+        "a (start 1) is removed from billing: session expired",
+        "commit c9 of a (start 1) fails: REQUEST_TIMED_OUT",
+        "a (start 2) starts orders-0 at offset 80 (committed) in generation 2",
+        "a (start 2) processes orders-0 80..129 (50 records)",
+    ]
+
+
+def test_a_name_with_one_process_has_no_number():
+    assert [] == [
+        line for line in restarted_before_its_session_ends(another=False) if "(start" in line
+    ]
