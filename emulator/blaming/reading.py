@@ -115,7 +115,7 @@ def _work(source: Source, group: str) -> list[Work]:
 
 def _processing_files(logs: Logs) -> tuple[LogFile, ...]:
     try:
-        return find_files(logs.processing, has_format=False)
+        return find_files(logs.processing)
     except AuditError as error:
         if not any(format_of(each) for each in logs.offsets):
             raise

@@ -87,10 +87,12 @@ def blame(
     """
     from emulator.blaming.incident import blame as explain_incident
     from emulator.logs.audit.request import column_names
+    from emulator.logs.captured_run import refuse_captured_run
     from emulator.logs.imports.request import time_ms
     from emulator.output_files import put
 
     if len(processing) < 2:
+        refuse_captured_run(processing[0])
         raise RefusedError("OFFSETS_LOG is missing: name the processing log, then the offsets log")
     begin_ms, end_ms = time_ms("from", begin), time_ms("to", end)
     with Progress("runs") as progress:

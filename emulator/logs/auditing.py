@@ -37,7 +37,7 @@ from emulator.logs.audit.ledger import (
 )
 from emulator.logs.audit.output import audit_document, manifest, write
 from emulator.logs.audit.passes import InProcess
-from emulator.logs.audit.reading import Source, find_files, find_remote_files, open_source
+from emulator.logs.audit.reading import Source, files_of, open_source
 from emulator.logs.audit.request import (
     Parsed,
     Request,
@@ -316,8 +316,7 @@ def engine_for(request: Request, parsed: Parsed) -> Engine:
         if request.engine == POOL:
             raise AuditError("only Spark reads tables and such URIs: omit `engine=pool`")
         return Engine(SPARK, spark_words(wanted, os.environ), None)
-    local = [Path(log) for log in request.logs if not is_uri(log)]
-    files = find_files(local, request.format) + find_remote_files(remote, request.format)
+    files = files_of(request.logs, request.format)
     source = open_source(files, parsed.columns, request.time_unit)
     run = events_of(source)
     if run is not None:

@@ -9,6 +9,10 @@ class AuditError(EmulatorError):
     """A log, an offsets file or an option cannot be used; the message says why and what to do."""
 
 
+class UnknownFormatError(AuditError):
+    """The name of a log file does not show its format; a format that the user gives is the remedy."""
+
+
 class BrokerError(EmulatorError):
     """A cluster cannot be read; the message names the address that was tried."""
 

@@ -295,4 +295,9 @@ def _check_times(capture: Capture, meta: Fields) -> None:
 
 def no_folder(path: Path) -> str:
     """Return why *path* is no folder of captured runs."""
-    return "a file; give the folder of a captured run" if path.exists() else "no such folder"
+    if not path.exists():
+        return "no such folder"
+    return (
+        "a file; give the folder of a captured run. For a log of what consumers processed: rebalance "
+        "audit, or with an offsets log rebalance blame"
+    )

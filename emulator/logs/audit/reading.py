@@ -23,10 +23,11 @@ from emulator.logs.audit.text import (
     lines_in,
     pieces_of,
 )
-from emulator.logs.errors import AuditError
+from emulator.logs.captured_run import refuse_captured_run
+from emulator.logs.errors import AuditError, UnknownFormatError
 from emulator.logs.imports.marker import import_with
 from emulator.logs.offsets_log.finding import LogFileError
-from emulator.logs.remote_files import file_system, files_at
+from emulator.logs.remote_files import file_system, files_at, is_uri
 from emulator.parquet_file import refuse_large_groups, refuse_repeated_texts
 
 CHUNK_ROWS = 1 << 20
@@ -268,18 +269,29 @@ class LogFile:
         return self.path.name.lower().endswith(PACKED)
 
 
-def find_files(
-    paths: Sequence[Path], format_: str | None = None, *, has_format: bool = True
-) -> tuple[LogFile, ...]:
+def files_of(logs: Sequence[str], format_: str | None) -> tuple[LogFile, ...]:
+    """Return the files of an audit's logs, which are paths or URIs, in the format that its user gives.
+
+    Raise AuditError for one that is missing, of an unknown format, or contains something else.
+    """
+    local = [Path(log) for log in logs if not is_uri(log)]
+    try:
+        files = find_files(local, format_)
+    except UnknownFormatError as error:
+        raise AuditError(f"{error}, or give `format` parquet, json or csv") from None
+    return files + find_remote_files([log for log in logs if is_uri(log)], format_)
+
+
+def find_files(paths: Sequence[Path], format_: str | None = None) -> tuple[LogFile, ...]:
     """Return the files at some paths and in folders; *format_*: overrides their extensions.
 
-    *has_format*: whether the caller's user can give a format, so that a message may recommend it.
-
-    Raise AuditError for a path that is missing or of an unknown format.
+    Raise UnknownFormatError for the name of a file without a known extension, AuditError for a path
+    that is missing or contains something else.
     """
     found = list[LogFile]()
     for path in paths:
         _refuse_import(path)
+        refuse_captured_run(path)
         if path.is_dir():
             inside = sorted(each for each in path.rglob("*") if _is_data(each, path))
             files = [
@@ -295,9 +307,8 @@ def find_files(
         else:
             kind = format_ or format_of(path.name)
             if not kind:
-                remedy = ", or give `format` parquet, json or csv" if has_format else ""
-                raise AuditError(
-                    f"{path}: unknown file name extension; expected {_endings()}{remedy}"
+                raise UnknownFormatError(
+                    f"{path}: unknown file name extension; expected {_endings()}"
                 )
             found.append(LogFile(path, kind))
     return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -148,6 +149,27 @@ def test_an_unknown_extension_is_refused_without_an_option_that_blame_lacks(logs
         read((tmp_path / "processed.log", logs[1]))
     assert "unknown file name extension; expected .parquet" in str(caught.value)
     assert "format" not in str(caught.value)
+
+
+EXAMPLE = Path(emulator.__file__).parent / "conformance" / "example" / "crash-range-auto"
+
+
+@pytest.mark.parametrize("where", ["run-22/m1.1.jsonl.gz", "run-22/meta.json", "run-22", ".", ".."])
+def test_a_captured_run_is_recognised(logs, where):
+    """Its command is named, for a file of it, the run and folders of runs."""
+    with pytest.raises(EmulatorError, match=r"captured run.*: rebalance verify /.*example"):
+        read(((EXAMPLE / where).resolve(), logs[1]))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_trace_without_its_run_is_recognised(logs, tmp_path, packed):
+    """By its first line, with which a processing log does not begin."""
+    trace = (EXAMPLE / "run-22" / "m1.1.jsonl.gz").read_bytes()
+    path = tmp_path / ("trace.jsonl.gz" if packed else "trace.jsonl")
+    path.write_bytes(trace if packed else gzip.decompress(trace))
+
+    with pytest.raises(EmulatorError, match=r"a file of a captured run, no processing log"):
+        read((path, logs[1]))
 
 
 def test_member_ids_belong_to_who_processed_their_partitions(logs, tmp_path):

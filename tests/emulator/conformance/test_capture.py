@@ -52,6 +52,13 @@ def test_a_folder_without_runs_is_an_error(tmp_path):
         find_runs(tmp_path / "nowhere")
 
 
+def test_a_log_of_processed_records_has_other_commands(tmp_path):
+    (tmp_path / "processed.jsonl").write_text("{}")
+
+    with pytest.raises(CaptureError, match=r"rebalance audit, or .* rebalance blame"):
+        find_runs(tmp_path / "processed.jsonl")
+
+
 def test_a_capture_is_read_in_microseconds_since_its_first_instant(capture):
     """Times count from the creation of the first topic, names are the real ones."""
     run = capture("crash-range-auto/run-1")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+import emulator
 
 from ..commands import CRASH, rebalance, written
 
@@ -75,3 +79,12 @@ def test_a_preset_and_an_option_under_another_name(tmp_path):
 
     assert 'did you mean "eager"?' in rebalance("compare", path, "--with", "classic").err
     assert "--perfetto" in rebalance("run", path, "--trace", "x.json").err
+
+
+def test_a_captured_run_is_recognised_before_the_second_log_is_missed():
+    """It has no offsets log that could follow."""
+    run = Path(emulator.__file__).parent / "conformance" / "example" / "crash-range-auto" / "run-22"
+    trace = run / "m1.1.jsonl.gz"
+
+    assert f"{trace}: a file of a captured run" in rebalance("blame", trace).err
+    assert f"rebalance verify {run}" in rebalance("blame", trace).err

@@ -143,6 +143,14 @@ def test_bad_options_are_refused(log, arguments, said):
     assert said in err
 
 
+def test_a_log_of_an_unknown_extension_can_be_given_its_format(tmp_path):
+    (tmp_path / "processed.log").write_text("{}")
+    status, _, err = rebalance("audit", tmp_path / "processed.log")
+
+    assert 2 == status
+    assert "expected .parquet, .jsonl, .ndjson, .json, .csv, or give --format parquet" in err
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
