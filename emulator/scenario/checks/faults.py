@@ -239,7 +239,11 @@ def _order_problems(fault: RollingRestart | Subscribe, group: Group) -> Iterator
 def _rolling_problems(fault: RollingRestart, group: Group, names: Names) -> Iterator[Problem]:
     yield from _order_problems(fault, group)
     if fault.grace is not None and 0 < fault.grace <= fault.pre_stop:
-        reason = '"grace" includes "pre_stop": nothing would be left of it for close()'
+        hook = format_duration(fault.pre_stop)
+        reason = (
+            f'"grace" includes "pre_stop" = {hook}, so that nothing of it is left for close(); make '
+            f'"grace" longer than {hook}, or "pre_stop" shorter'
+        )
         yield Problem(_path(fault, "grace"), reason, format_duration(fault.grace))
     from emulator.scenario.checks.deploys import deploy_key_problems  # noqa: PLC0415  few need it
 

@@ -169,3 +169,13 @@ def test_a_name_that_the_client_lacks_is_refused_at_the_act():
 
     assert "act[migrate].settings[sesion_timeout_ms]" in said
     assert 'did you mean "session_timeout_ms"?' in said
+
+
+def test_a_grace_period_that_the_hook_uses_up_is_refused_with_both():
+    """Nothing is refused while some of it is left for close()."""
+    said = refusal(("[[fault]]", deploy('grace = "30s"\npre_stop = "45s"')))
+    read(("[[fault]]", deploy('grace = "46s"\npre_stop = "45s"')))
+
+    assert 'act[migrate].grace = "30s": ' in said
+    assert '"pre_stop" = 45s' in said
+    assert 'make "grace" longer than 45s' in said
