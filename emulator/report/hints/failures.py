@@ -24,6 +24,11 @@ RESTARTED_EARLY: Final = Given(
     "set a shorter session. One that closes is accepted at once.",
 )
 
+SESSION_LIMITS: Final = "session-within-limits"
+
+MEANT_SECONDS: Final = range(6, 1_000)
+"""Values of session.timeout.ms that are likely meant in seconds: brokers accept the thousandfold by default."""
+
 BY_REASON: Mapping[str, Given] = {
     "INSTANCE_ID": Given(
         OWN_ID,
@@ -55,9 +60,9 @@ BY_REASON: Mapping[str, Given] = {
         "The group is full: raise {group.max.size}, or start fewer members.",
     ),
     "INVALID_SESSION_TIMEOUT": Given(
-        "session-within-limits",
-        "The coordinator refuses members whose {session.timeout.ms} is outside the brokers' limits: set it "
-        "between {group.min.session.timeout.ms} and {group.max.session.timeout.ms}.",
+        SESSION_LIMITS,
+        "The coordinator refuses members whose {session.timeout.ms} is outside the brokers' limits, and "
+        "they never join: set it between {group.min.session.timeout.ms} and {group.max.session.timeout.ms}.",
     ),
     "UNSUPPORTED_ASSIGNOR": Given(
         "assignor-of-brokers",
@@ -82,4 +87,16 @@ def died(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterato
             continue
         if any(part in reason for reason in verdict.reasons):
             size = "{group.consumer.max.size}" if group.by_coordinator else "{group.max.size}"
-            yield hint._replace(text=hint.text.replace("{group.max.size}", size))
+            text = hint.text.replace("{group.max.size}", size)
+            if hint.id == SESSION_LIMITS:
+                text = _meant_seconds(group) + text
+            yield hint._replace(text=text)
+
+
+def _meant_seconds(group: GroupFacts) -> str:
+    """Return the question about a session timeout that may be one in seconds; empty: it is none."""
+    name = "session.timeout.ms"
+    value = int(group.value(name))
+    if value not in MEANT_SECONDS:
+        return ""
+    return f"{group.name_of(name)} = {value} is {value} ms; did you mean {value * 1_000}? "

@@ -113,6 +113,21 @@ def test_the_limits_of_brokers_are_named(change, error, hint, said):
     assert said in hints[hint]
 
 
+@pytest.mark.parametrize("client", ["librdkafka", "aiokafka"])
+@pytest.mark.parametrize(
+    ("session", "asked"), [("45", True), ("999", True), ("1000", False), ("5", False)]
+)
+def test_a_session_in_seconds_is_recognised(client, session, asked):
+    """These clients accept it; the first words ask for it where its thousandfold would be accepted."""
+    key = "group[billing].settings"
+    _, hints = played(
+        "run_for=10s", f"group[billing].client={client}", f"{key}[session.timeout.ms]={session}"
+    )
+    question = f"session.timeout.ms = {session} is {session} ms; did you mean {session}000? "
+
+    assert asked == hints["session-within-limits"].startswith(question)
+
+
 def test_a_slow_member_is_an_overload_before_the_run():
     """An assignor gives it two partitions, as all others; a faster one ends the lag."""
     found, hints = played(SLOW_MEMBER)
