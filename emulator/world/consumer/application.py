@@ -123,7 +123,10 @@ class Application:
 
     def go_on(self, then: Callable[..., None], *given: object) -> None:
         """Call *then* with *given* if no fault has just ended the process; later if one has paused it."""
-        if self._process.alive and not self._process.hold(partial(then, *given)):
+        process = self._process
+        if process.paused:
+            process.hold(partial(then, *given))
+        elif process.alive:
             then(*given)
 
     def threw(self, failed: Failed) -> None:
