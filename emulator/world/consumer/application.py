@@ -76,9 +76,8 @@ class Application:
             self._take(ranges)
 
     def _take(self, ranges: tuple[Handed, ...]) -> None:
-        workers = self._workers
-        if workers is not None:
-            self.step("polled", workers.take, ranges, self._handed_over)
+        if self._workers is not None:
+            self.step("polled", self._workers.take, ranges, self._handed_over)
             return
         if not ranges:  # a commit by time may be due nevertheless
             self.commit_finished((), self.poll)
@@ -123,10 +122,9 @@ class Application:
 
     def go_on(self, then: Callable[..., None], *given: object) -> None:
         """Call *then* with *given* if no fault has just ended the process; later if one has paused it."""
-        process = self._process
-        if process.paused:
-            process.hold(partial(then, *given))
-        elif process.alive:
+        if self._process.paused:
+            self._process.hold(partial(then, *given))
+        elif self._process.alive:
             then(*given)
 
     def threw(self, failed: Failed) -> None:
@@ -221,8 +219,7 @@ class Application:
             self.await_batch(batch)
 
     def _worked(self, token: int) -> None:
-        process = self._process
-        if token != self._token or not process.alive or self._paused_us:
+        if token != self._token or not self._process.alive or self._paused_us:
             return
         self._awaited = False
         batch = self.batch
