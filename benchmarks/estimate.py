@@ -37,6 +37,21 @@ MORE = {
         "commit": "sync",
         "run_for": "1min",
     },
+    "queues of librdkafka": {
+        "client": "librdkafka",
+        "members": 12,
+        "partitions": 48,
+        "rate": "42/s",
+        "work": "4ms",
+        "run_for": "20s",
+    },
+    "queues of librdkafka, behind": {
+        "client": "librdkafka",
+        "partitions": 12,
+        "rate": "42/s",
+        "work": "8ms",
+        "run_for": "20s",
+    },
     "consumer protocol": {"members": 20, "partitions": 100, "protocol": "consumer"},
 }
 """Groups without faults, other sizes than in the catalogue."""
@@ -49,6 +64,7 @@ USUAL = {
     "commit": "auto",
     "run_for": "1min",
     "protocol": "classic",
+    "client": "java",
 }
 
 TEXT = """
@@ -58,6 +74,7 @@ topic = [{{ name = "t", partitions = {partitions}, rate = "{rate}" }}]
 [[group]]
 id = "g"
 topics = ["t"]
+client = "{client}"
 members = {members}
 work = "{work}"
 commit = "{commit}"

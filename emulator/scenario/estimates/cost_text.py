@@ -20,6 +20,7 @@ CHEAPER: Final[Mapping[Source, str]] = {
     Source.REGULAR_POLLS: "fewer records (rate)",
     Source.FOLDED_POLLS: "constant rate, work, latency and lateness, or fewer records (rate)",
     Source.RECORDS: 'commits per batch instead of per record (when = "batch")',
+    Source.FETCHES: "fewer members or brokers, a larger latency, or fewer records (rate)",
     Source.WORKERS: 'fewer records (rate), or handler = "serial"',
     Source.SAMPLES: "a longer lag_every",
     Source.SAMPLED: "a longer lag_every or fewer partitions",

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from assignors.values import dataclass
 from emulator.scenario.estimates.brokers import expiry_checks, refused_joins, topic_changes
 from emulator.scenario.estimates.commits import commits_in_polls, spaced_commits
+from emulator.scenario.estimates.fetches import has_queue, queue_fetches
 from emulator.scenario.estimates.folding import polls_by_events, refreshes_regularly, repeats
 from emulator.scenario.estimates.lifetimes import (
     SCALING_US,
@@ -71,6 +72,7 @@ class Source(enum.StrEnum):
     REGULAR_POLLS = "polls at regular times"
     FOLDED_POLLS = "polls at irregular times"
     RECORDS = "records watched one by one"
+    FETCHES = "fetches into a queue"
     WORKERS = "records processed by a pool of workers"
     SAMPLES = "lag samples"
     SAMPLED = "partitions in lag samples"
@@ -106,6 +108,7 @@ COSTS_US: Final[Mapping[Source, float]] = {
     Source.REGULAR_POLLS: 2.4,
     Source.FOLDED_POLLS: 14.9,
     Source.RECORDS: 17.9,
+    Source.FETCHES: 38,
     Source.WORKERS: 28.6,
     Source.SAMPLES: 32.5,
     Source.SAMPLED: 8.72,
@@ -180,6 +183,7 @@ RECURRING: Final = (
     Source.REGULAR_POLLS,
     Source.FOLDED_POLLS,
     Source.RECORDS,
+    Source.FETCHES,
     Source.SAMPLES,
     Source.SAMPLED,
 )
@@ -300,6 +304,9 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
         group, member, reader.scenario
     ):
         live = min(live_us(reader.scenario) / living_us, 1.0)
+    if has_queue(group, member):
+        sent = queue_fetches(group, member, reader.scenario, reader.produced, living_us)
+        found[Source.FETCHES], polls = sent, polls._replace(batches=0.0)
     found[Source.LIVE_BATCHES] = polls.batches * live
     found[Source.LIVE_POLLS] = polls.empty * live
     if not _is_regular(reader):

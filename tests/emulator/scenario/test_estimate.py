@@ -6,12 +6,14 @@ from statistics import median
 
 import pytest
 
-from benchmarks.estimate import measured
+from benchmarks.estimate import TEXT, USUAL, measured
 from emulator.loading import load
+from emulator.playing import run
 from emulator.scenario import catalogue
 from emulator.scenario.estimates.cost_text import CHEAPER, notice, refuse_large
 from emulator.scenario.estimates.cpu_time import COSTS_US, MAX_S, Source, counts, estimate
 from emulator.scenario.estimates.lifetimes import lifetimes, rebalances
+from emulator.scenario.load import loads
 from emulator.scenario.problems import ScenarioError
 
 from .samples import read
@@ -131,6 +133,18 @@ def test_commits_follow_the_policy():
     )
 
     assert auto < batch < record
+
+
+@pytest.mark.parametrize("work", ["2ms", "20ms"])
+def test_a_queue_is_filled_as_often_if_the_application_is_behind(work):
+    """Fetches of librdkafka follow what arrives, not what its application takes."""
+    own = {"client": "librdkafka", "rate": "40/s", "work": work, "run_for": "20s"}
+    scenario = loads(TEXT.format(**{**USUAL, **own}))
+    counted = counts(scenario)
+    played = run(scenario).metrics.tables["requests_per_s.by_kind"]["Fetch"] * 20
+
+    assert played / 1.5 < counted[Source.FETCHES] < played * 1.5
+    assert 0 == counted[Source.LIVE_BATCHES]
 
 
 def test_records_that_were_written_too_fast_are_polled_in_full_batches():
