@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from emulator import events as ev
 
@@ -56,7 +57,8 @@ class Starts:
         if isinstance(event.what, ev.ConsumerStarted):  # its line has the number anyway
             return event
         name = named(_consumer(event), self._by_row[event.row])
-        return event._replace(what=replace(event.what, consumer=name))  # type: ignore[call-arg]
+        what: Any = event.what
+        return event._replace(what=replace(what, consumer=name))
 
 
 def _consumer(event: ev.Event) -> str:
