@@ -153,6 +153,7 @@ def test_a_session_timeout_outside_the_brokers_bounds_is_kafkas_own_error(tmp_pa
 def test_a_scenario_that_is_too_large_runs_if_it_is_meant(tmp_path, monkeypatch):
     """``--yes`` says so."""
     monkeypatch.setattr("emulator.scenario.estimates.cost_text.MAX_S", 1e-6)
+    monkeypatch.setattr("emulator.scenario.estimates.cpu_time.MAX_S", 1e-6)
     path = written(tmp_path)
 
     assert "--yes" in refused("run", path)
