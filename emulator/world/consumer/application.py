@@ -122,9 +122,9 @@ class Application:
 
     def go_on(self, then: Callable[..., None], *given: object) -> None:
         """Call *then* with *given* if no fault has just ended the process; later if one has paused it."""
-        if self._process.paused:
-            self._process.hold(partial(then, *given))
-        elif self._process.alive:
+        if self._paused_us and self._process.hold(partial(then, *given)):
+            return
+        if self._process.alive:
             then(*given)
 
     def threw(self, failed: Failed) -> None:
