@@ -24,7 +24,11 @@ RESTARTED_EARLY: Final = Given(
     "set a shorter session. One that closes is accepted at once.",
 )
 
-SESSION_LIMITS: Final = "session-within-limits"
+SESSION_LIMITS: Final = Given(
+    "session-within-limits",
+    "The coordinator refuses members whose {session.timeout.ms} is outside the brokers' limits, and "
+    "they never join: set it between {group.min.session.timeout.ms} and {group.max.session.timeout.ms}.",
+)
 
 MEANT_SECONDS: Final = range(6, 1_000)
 """Values of session.timeout.ms that are likely meant in seconds: brokers accept the thousandfold by default."""
@@ -59,11 +63,7 @@ BY_REASON: Mapping[str, Given] = {
         "group-max-size",
         "The group is full: raise {group.max.size}, or start fewer members.",
     ),
-    "INVALID_SESSION_TIMEOUT": Given(
-        SESSION_LIMITS,
-        "The coordinator refuses members whose {session.timeout.ms} is outside the brokers' limits, and "
-        "they never join: set it between {group.min.session.timeout.ms} and {group.max.session.timeout.ms}.",
-    ),
+    "INVALID_SESSION_TIMEOUT": SESSION_LIMITS,
     "UNSUPPORTED_ASSIGNOR": Given(
         "assignor-of-brokers",
         "Set {group.remote.assignor} to one of {group.consumer.assignors} of the brokers.",
@@ -88,7 +88,7 @@ def died(verdict: Verdict, group: GroupFacts, _: tuple[Verdict, ...]) -> Iterato
         if any(part in reason for reason in verdict.reasons):
             size = "{group.consumer.max.size}" if group.by_coordinator else "{group.max.size}"
             text = hint.text.replace("{group.max.size}", size)
-            if hint.id == SESSION_LIMITS:
+            if hint is SESSION_LIMITS:
                 text = _meant_seconds(group) + text
             yield hint._replace(text=text)
 

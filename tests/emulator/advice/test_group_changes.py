@@ -69,6 +69,7 @@ restart_after = "5s"
 """
 
 
+@pytest.mark.long
 def test_commits_of_earlier_polls_ask_for_smaller_batches():
     """PollFetches hands out all that has arrived, and nothing of that is committed before the next poll."""
     advised = emulator.advise(emulator.loads(BEHIND), seeds=1)

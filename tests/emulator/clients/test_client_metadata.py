@@ -43,7 +43,7 @@ def began_s(client: str) -> list[int]:
     return [event.at_us // 1_000_000 for event in found if event.at_us > 60_000_000]
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize(
     ("client", "expected"),
     [

@@ -165,7 +165,7 @@ def crashed(restart_after: str, act: dict[str, object], **settings: object) -> d
 COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("settings", [{}, COOPERATIVE], ids=["eager", "cooperative"])
 @pytest.mark.parametrize(
     "act",

@@ -73,7 +73,7 @@ DISTURBANCES = {
 }
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("more", DISTURBANCES.values(), ids=DISTURBANCES)
 def test_a_disturbance_finds_a_folded_member_where_it_would_be(more):
     """Whatever happens to a process, its brokers or its topic, all it did before is the same."""

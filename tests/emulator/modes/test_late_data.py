@@ -102,7 +102,7 @@ def each_scenario() -> list:
     ]
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(12)
 @pytest.mark.one_of(9)
 @pytest.mark.parametrize("counted", [False, True], ids=["late", "counted"])
 @pytest.mark.parametrize("name", each_scenario())

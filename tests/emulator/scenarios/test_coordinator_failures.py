@@ -107,7 +107,7 @@ def test_the_state_of_the_next_coordinator_depends_on_the_step(step):
     )
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @each_step
 def test_at_no_step_is_a_record_repeated_or_lost_or_a_member_removed(step):
     """Living members commit later; all wait for the broker's session."""

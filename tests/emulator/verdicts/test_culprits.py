@@ -55,7 +55,7 @@ def test_a_record_that_kills_each_of_its_owners_is_named():
     assert "dead letter topic" in hints["catch-in-handler"]
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("order", ["partition", "key", "none"])
 @pytest.mark.parametrize(
     "rule", ['work = "30min"', 'error = "retry", attempts = 1000, backoff = "10s"']

@@ -115,11 +115,7 @@ def run(folder, text, seconds, *more):
     return peak_mib(["-m", "emulator", "run", written(folder, text, seconds), *more])
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [(BUSY, 25), (LOSSY, 40), (QUIET, 200), (ROLLING, 25)],
-    ids=["busy", "lossy", "quiet", "rolling"],
-)
+@pytest.mark.parametrize(("text", "seconds"), [(LOSSY, 40), (QUIET, 200)], ids=["lossy", "quiet"])
 def test_the_memory_of_a_run_does_not_grow_with_simulated_time(tmp_path, text, seconds):
     """Ledger, metrics and the world's own books are bounded without faults, however long it is."""
     short, long = (run(tmp_path, text, seconds * times) for times in (1, 4))
@@ -127,36 +123,33 @@ def test_the_memory_of_a_run_does_not_grow_with_simulated_time(tmp_path, text, s
     assert long - short < MARGIN_MIB
 
 
-def test_the_memory_of_a_run_that_streams_its_events_does_not_grow_either(tmp_path):
-    """Rows go to the file in groups of a fixed size, several of them already in the short run."""
+@pytest.mark.parametrize("text", [ROLLING, pytest.param(BUSY, marks=pytest.mark.soak)])
+def test_the_memory_of_a_run_that_writes_its_events_and_its_log_does_not_grow_either(
+    tmp_path, text
+):
+    """Bytes of the log are in files when they are appended, rows of events in groups of a fixed size.
+
+    Several groups of them are in the file of the short run already.
+    """
     play = (
         "import emulator.events.parquet, emulator.cli.main as command; "
         f"emulator.events.parquet.ROWS = {ROWS}; command.main()"
     )
     seconds = 30
     paths = [tmp_path / f"{times}.parquet" for times in (1, 4)]
+    folders = [tmp_path / f"{times}" for times in (1, 4)]
     short, long = (
-        peak_mib(["-c", play, "run", written(tmp_path, BUSY, seconds * times), "--events", path])
-        for times, path in zip((1, 4), paths, strict=True)
+        peak_mib(
+            ["-c", play, "run", written(tmp_path, text, seconds * times)]
+            + ["--events", path, "--write-log", folder]
+        )
+        for times, path, folder in zip((1, 4), paths, folders, strict=True)
     )
     rows = [pq.read_metadata(path).num_rows for path in paths]
+    sizes = [sum(path.stat().st_size for path in folder.rglob("*.log")) for folder in folders]
 
     assert ROWS < rows[0]
     assert 3 * rows[0] < rows[1]
-    assert long - short < MARGIN_MIB
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("text", [ROLLING, BUSY], ids=["many segments", "one segment"])
-def test_the_memory_of_a_run_that_writes_its_log_does_not_grow_either(tmp_path, text):
-    """Its bytes are in files from the moment they are appended."""
-    folders = [tmp_path / f"{times}" for times in (1, 4)]
-    short, long = (
-        run(tmp_path, text, 25 * times, "--write-log", folder)
-        for times, folder in zip((1, 4), folders, strict=True)
-    )
-    sizes = [sum(path.stat().st_size for path in folder.rglob("*.log")) for folder in folders]
-
     assert all(sizes)
     assert long - short < MARGIN_MIB
 

@@ -37,6 +37,7 @@ def test_a_deploy_that_stopped_is_not_the_best_row(outputs):
     assert f"{IN_TURN}; {ALIVE}. Not ranked: {BROKEN}." in " ".join(text.split())
 
 
+@pytest.mark.long
 def test_json_ranks_the_others_and_gives_the_reason(outputs):
     """In the same words."""
     _, document, _ = outputs

@@ -61,6 +61,7 @@ def test_every_metric_is_in_the_table_or_named_as_alike(page):
     }
 
 
+@pytest.mark.long
 def test_differences_are_paired_and_what_is_no_chance_is_bold(page):
     """The interval of fewer requests leaves out zero; the first column has no brackets."""
     rows = {row[0]: row[1:] for row in tables(page)[0]}

@@ -154,7 +154,7 @@ AT_CRASH = {
 }
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_a_crash_repeats_what_the_framework_had_not_committed(name):
     """250 records and a half after the first poll; the process starts again."""

@@ -57,7 +57,7 @@ def played(client: str, group: str, work: str = "30ms") -> emulator.Run:
 SERIAL, WORKERS = '"serial"', '{ workers = 3, order = "none" }'
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize(
     ("handler", "client"),
     [

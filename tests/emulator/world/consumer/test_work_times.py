@@ -58,7 +58,7 @@ WITHIN_US = {
 }
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("kind", WORKS)
 def test_work_times_are_within_their_bounds(kind):
     """All records of a run, with every kind of distribution."""

@@ -76,7 +76,7 @@ def seen_of(run, member="g-1"):
     return [e for e in run.events if getattr(e.what, "consumer", "") == member], began
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
     """Its sent requests arrive, later ones are not sent; the event has its name."""
@@ -90,7 +90,7 @@ def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
     assert [] == run.all(FaultMissed)
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_that_is_paused_at_a_step_goes_on_there(step):
     """Nothing of it happens during the pause; then everything does that would have followed."""

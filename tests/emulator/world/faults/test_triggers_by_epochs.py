@@ -65,7 +65,7 @@ def at(step, member="g-0"):
     return f'{{ member = "{member}", step = "{step}", after = "5s" }}'
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("step", AIMED)
 def test_a_process_that_dies_at_a_step_does_nothing_after_it(step):
     """Its sent requests arrive; it is removed when its session expires."""

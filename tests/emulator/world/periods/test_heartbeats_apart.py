@@ -97,7 +97,7 @@ def skipped_beats(document: dict, seed: int = 0, *, least: int = 0) -> int:
     return sum(found)
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_whose_heartbeats_are_no_part_of_its_periods_leaves_the_same(name):
     """Events, committed offsets and the offsets log."""
@@ -118,6 +118,11 @@ def test_a_period_without_heartbeats_is_known_sooner():
 def test_heartbeats_of_many_members_that_are_sent_just_before_their_commits_end_no_skip():
     """The first period that is known is skipped up to the end of the run."""
     assert skipped_beats(RUNS[MANY], least=10)
+
+
+@pytest.mark.long
+def test_heartbeats_of_more_than_thirty_members_are_part_of_their_periods():
+    """No other period is searched for: they are rare there, and the search takes long."""
     assert not skipped_beats(minute(members=40, partitions=40, run_for="45s"))
 
 

@@ -90,7 +90,7 @@ REGULAR = {
 }
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("document", REGULAR.values(), ids=REGULAR)
 def test_a_run_whose_periods_are_skipped_has_the_same_events(document, skipped):
     """Each kind of regular consumer repeats, and skipping the repetitions shows in nothing."""

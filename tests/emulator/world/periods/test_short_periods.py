@@ -50,7 +50,7 @@ RUNS = {
 }
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("document", RUNS.values(), ids=RUNS)
 def test_a_run_whose_short_periods_are_skipped_leaves_the_same(document):
     """Events, committed offsets and the offsets log; most of the run is skipped."""

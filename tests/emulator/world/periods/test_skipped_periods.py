@@ -123,7 +123,7 @@ def test_a_state_is_the_same_with_and_without_polls_by_arithmetic():
     assert sum(found) > len(found) / 2
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize(("document", "how"), LEFT.values(), ids=LEFT)
 def test_a_run_whose_periods_are_skipped_leaves_the_same(document, how):
     """Events, committed offsets, and the offsets log: what a load reads, its size, its segments."""
@@ -302,7 +302,7 @@ SWEPT = {
 }
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("document", SWEPT.values(), ids=SWEPT)
 def test_a_fault_at_some_instants_of_a_period(document):
     """Each fault at other instants at which something happens."""

@@ -29,7 +29,7 @@ def test_a_poll_that_returns_records_before_it_reads_responses_is_one_of_them(wo
     hold_both_ways(document, seed)
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("seed", [301, 306, 307, *SKIPPING])
 def test_members_under_faults_and_acts_leave_the_same(seed):
     """Requests, heartbeats and waits of a client are moved over the periods that are skipped."""

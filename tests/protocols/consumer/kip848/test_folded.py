@@ -21,7 +21,7 @@ def test_polls_and_commits_are_those_of_single_polls(seed):
     hold_both_ways(timed_world(seed), seed)
 
 
-@pytest.mark.plain_of(2)
+@pytest.mark.plain_of(4)
 @pytest.mark.parametrize("seed", [306, 307, 308, *SKIPPING])
 def test_members_under_faults_and_acts_leave_the_same(seed):
     """Requests, heartbeats and waits of a client are moved over the periods that are skipped."""
