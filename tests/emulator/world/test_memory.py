@@ -135,15 +135,12 @@ def test_the_memory_of_a_run_that_writes_its_events_and_its_log_does_not_grow_ei
         "import emulator.events.parquet, emulator.cli.main as command; "
         f"emulator.events.parquet.ROWS = {ROWS}; command.main()"
     )
-    seconds = 30
+    scenarios = [written(tmp_path, text, 30 * times) for times in (1, 4)]
     paths = [tmp_path / f"{times}.parquet" for times in (1, 4)]
     folders = [tmp_path / f"{times}" for times in (1, 4)]
     short, long = (
-        peak_mib(
-            ["-c", play, "run", written(tmp_path, text, seconds * times)]
-            + ["--events", path, "--write-log", folder]
-        )
-        for times, path, folder in zip((1, 4), paths, folders, strict=True)
+        peak_mib(["-c", play, "run", scenario, "--events", path, "--write-log", folder])
+        for scenario, path, folder in zip(scenarios, paths, folders, strict=True)
     )
     rows = [pq.read_metadata(path).num_rows for path in paths]
     sizes = [sum(path.stat().st_size for path in folder.rglob("*.log")) for folder in folders]
