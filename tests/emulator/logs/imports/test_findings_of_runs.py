@@ -58,8 +58,8 @@ def test_reasons_are_those_of_the_scenario(tmp_path, name, expected):
 @pytest.mark.parametrize(
     ("name", "renewed", "rebalances"),
     [
-        ("rolling-restart-eager", 4, 8),
-        ("rolling-restart-static", 4, 0),
+        ("rolling-restart-eager", 3, 6),
+        ("rolling-restart-static", 3, 0),
     ],
 )
 def test_a_rolling_restart_is_a_deploy(tmp_path, name, renewed, rebalances):
