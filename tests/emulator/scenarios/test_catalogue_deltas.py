@@ -113,7 +113,7 @@ def test_a_member_that_polls_too_late_repeats_what_is_not_committed(kind):
     classic = row("kip848-poll-timer", "classic, static" if kind else "classic, eager")
 
     assert 1 == ours.metrics["drop_outs"] == classic.metrics["drop_outs"]
-    assert 24 >= max(ours.ledger.reprocessed, classic.ledger.reprocessed)
+    assert 12 >= max(ours.ledger.reprocessed, classic.ledger.reprocessed)
     assert min(ours.ledger.reprocessed, classic.ledger.reprocessed) > 0
     assert 0 == ours.ledger.lost == classic.ledger.lost
 
