@@ -9,12 +9,13 @@ otherwise show what is in any file. ``--files-in``, or :func:`allow_files`, adds
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from assignors.errors import EmulatorError
 
@@ -112,6 +113,16 @@ def read_bytes(path: str | Path, max_bytes: int = MAX_TOML_BYTES) -> bytes:
     """Return the content of a file; raise FileTooLargeError if it is too large, and OSError."""
     with Path(path).open("rb") as opened:
         return read_stream(opened, str(path), max_bytes)
+
+
+def object_in(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file that tells what its folder is; empty: it has none that can be read."""
+    try:
+        refuse_pipe(path)
+        found = json.loads(read_bytes(path, MAX_CAPTURED_BYTES))
+    except (OSError, ValueError, RecursionError, FileTooLargeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def utf8_text(content: bytes) -> str:

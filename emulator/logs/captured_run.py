@@ -8,6 +8,7 @@ from gzip import GzipFile
 from pathlib import Path
 from typing import Final
 
+from emulator.input_files import object_in
 from emulator.logs.errors import AuditError
 
 _LONGEST_START: Final = 1 << 16
@@ -27,11 +28,7 @@ def refuse_captured_run(path: Path) -> None:
 
 
 def _is_run(folder: Path) -> bool:
-    try:
-        meta = json.loads((folder / "meta.json").read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(meta, dict) and {"scenario", "run", "group"} <= meta.keys()
+    return {"scenario", "run", "group"} <= object_in(folder / "meta.json").keys()
 
 
 def _has_runs(folder: Path) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 import emulator
+from emulator.input_files import object_in
 from emulator.logs.audit.ledger import TOTALS, AuditLedger, entries_table, partitions_table
 from emulator.output_files import LOCK, beside, delete_temporary, only_writer
 from emulator.parquet_file import ParquetOutput
@@ -75,11 +76,7 @@ def objection(folder: Path) -> str | None:
 
 
 def _is_audit(folder: Path) -> bool:
-    try:
-        there = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(there, dict) and "audit" in there
+    return "audit" in object_in(folder / MANIFEST)
 
 
 def write(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+from emulator.input_files import object_in
 
 
 def is_import(folder: Path) -> bool:
     """Return whether a folder is that of a complete import."""
-    try:
-        manifest = json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == "import"
+    return object_in(folder / "manifest.json").get("kind") == "import"
 
 
 def import_with(path: Path) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -220,6 +221,18 @@ def test_brackets_in_text_are_not_nesting(tmp_path):
 
     held = Terms()
     assert 2 == audit(InProcess(open_source(find_files([path]), {}, None), held), held).counts.rows
+
+
+@pytest.mark.parametrize("name", ["meta.json", "manifest.json"])
+def test_a_log_may_lie_beside_a_file_that_cannot_be_read(tmp_path, name):
+    """Whether a folder is that of an import or of a captured run says a file that may be anybody's."""
+    path = parquet(tmp_path)
+    (tmp_path / name).write_text("[" * 200_000)
+    assert [path] == [each.path for each in find_files([path])]
+
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    assert [path] == [each.path for each in find_files([path])]
 
 
 def test_a_header_without_end_is_refused_with_its_limit(tmp_path):
