@@ -123,7 +123,7 @@ def test_the_memory_of_a_run_does_not_grow_with_simulated_time(tmp_path, text, s
     assert long - short < MARGIN_MIB
 
 
-@pytest.mark.parametrize("text", [ROLLING, pytest.param(BUSY, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("text", [ROLLING, BUSY], ids=["many segments", "one segment"])
 def test_the_memory_of_a_run_that_writes_its_events_and_its_log_does_not_grow_either(
     tmp_path, text
 ):

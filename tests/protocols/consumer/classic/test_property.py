@@ -223,7 +223,7 @@ def _bounds(examples: int, steps: int) -> settings:
     )
 
 
-Living.TestCase.settings = _bounds(12, 30)
+Living.TestCase.settings = _bounds(20, 30)
 TestLiving = Living.TestCase
 LongLiving.TestCase.settings = _bounds(150, 45)
 TestLongLiving = pytest.mark.soak(pytest.mark.long(LongLiving.TestCase))
