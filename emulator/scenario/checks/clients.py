@@ -25,7 +25,8 @@ from emulator.scenario.resolution import (
     read_with,
     settings_in_force,
 )
-from protocols.consumer.clients import CLIENTS, COMMIT, Amount, ClientProfile, profile_of
+from protocols.consumer.clients import CLIENTS, Amount, ClientProfile, profile_of
+from protocols.consumer.clients.policies import COMMIT
 from protocols.settings import ClientSettings, ConsumerSettings, settings_of
 from protocols.values import replace
 

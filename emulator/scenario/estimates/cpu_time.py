@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from assignors.values import dataclass
 from emulator.scenario.estimates.brokers import expiry_checks, refused_joins, topic_changes
 from emulator.scenario.estimates.commits import commits_in_polls, spaced_commits
-from emulator.scenario.estimates.fetches import has_queue, queue_fetches
+from emulator.scenario.estimates.fetches import queue_fetches
 from emulator.scenario.estimates.folding import polls_by_events, refreshes_regularly, repeats
 from emulator.scenario.estimates.lifetimes import (
     SCALING_US,
@@ -278,13 +278,13 @@ class _Polls(NamedTuple):
 def _of_member(reader: _Reader) -> dict[Source, float]:
     group, member, living_us = reader.group, reader.member, reader.living_us
     settings, policy = consumer_settings(group, member), commit_policy(group, member)
-    polls = _polls(reader)
+    profile, polls = profile_of(client_of(group, member)), _polls(reader)
     found: dict[Source, float] = {}
     found[Source.HEARTBEATS] = living_us / _heartbeat_us(reader)
     if settings.enable_auto_commit:
         interval_us = settings.auto_commit_interval_ms * US_PER_MS
         found[Source.COMMITS] = living_us / max(interval_us, US_PER_MS)
-        if not profile_of(client_of(group, member)).in_background:
+        if not profile.in_background:
             working_us = polls.records * _work_us(reader)
             round_us = 2 * mean_us(reader.scenario.network.latency)
             times = interval_us, living_us, working_us, round_us
@@ -298,13 +298,13 @@ def _of_member(reader: _Reader) -> dict[Source, float]:
     live = 1.0
     if not group.is_serial:
         found[Source.WORKERS] = polls.records
-    elif profile_of(client_of(group, member)).in_background:
+    elif profile.in_background:
         found[Source.RECORDS] = polls.records
     elif (policy.call not in ("sync", "async") or policy.is_by_time) and not polls_by_events(
         group, member, reader.scenario
     ):
         live = min(live_us(reader.scenario) / living_us, 1.0)
-    if has_queue(group, member):
+    if profile.fills_queues:
         sent = queue_fetches(group, member, reader.scenario, reader.produced, living_us)
         found[Source.FETCHES], polls = sent, polls._replace(batches=0.0)
     found[Source.LIVE_BATCHES] = polls.batches * live

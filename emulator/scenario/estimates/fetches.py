@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from emulator.scenario.model import Group, Member, Scenario, mean_us
-from emulator.scenario.resolution import client_of, consumer_settings, topics_of
+from emulator.scenario.resolution import consumer_settings, topics_of
 from emulator.scenario.units import US_PER_MS
-from protocols.consumer.clients import profile_of
-
-
-def has_queue(group: Group, member: Member) -> bool:
-    """Return whether a client fetches until its queue of a partition is full, in events of their own."""
-    return "queued.min.messages" in profile_of(client_of(group, member)).own
 
 
 def queue_fetches(

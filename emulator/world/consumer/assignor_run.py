@@ -65,8 +65,8 @@ def begun(process: ConsumerProcess, envelope: Envelope, topics: Topics) -> Assig
     run.causes.disturbed[consumer] = run.recorder.write(ran, run.causes.joined.get(group.id))
     until_us = run.kernel.now + us
     run.kernel.at(until_us, Rank.AT_CLIENT, process.index, lambda _: process.assigned(envelope))
-    ran_by = AssignorRun(until_us, in_loop=process.blueprint.profile.works is Runs.IN_LOOP)
-    if ran_by.in_loop:
+    assigning = AssignorRun(until_us, in_loop=process.blueprint.profile.works is Runs.IN_LOOP)
+    if assigning.in_loop:
         process.application.pause()
-        ran_by.later.append(process.application.resume)
-    return ran_by
+        assigning.later.append(process.application.resume)
+    return assigning

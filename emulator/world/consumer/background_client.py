@@ -85,7 +85,7 @@ def _store(blueprint: Blueprint, own: ClientSettings) -> OffsetStore | None:
 def _fetcher(profile: ClientProfile, own: ClientSettings) -> Fetcher:
     if profile.prefetch_rest_ms is not None:
         return PrefetchFetcher(profile.prefetch_rest_ms)
-    if "queued.min.messages" in profile.own:
+    if profile.fills_queues:
         return QueuedFetcher(
             own.queued_min_messages,
             Rests(own.fetch_error_backoff_ms, own.fetch_queue_backoff_ms),

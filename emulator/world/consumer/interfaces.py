@@ -189,14 +189,14 @@ class ConsumerApplication(Protocol):
     def end_counted(self) -> None:
         """End a batch and count its records."""
 
+    def end_uncounted(self) -> None:
+        """End a batch whose records are counted already."""
+
     def pause(self) -> None:
         """Pause at the present position, until it was resumed as often as paused."""
 
     def resume(self) -> None:
         """Continue with the record in progress."""
-
-    def end_uncounted(self) -> None:
-        """End a batch whose records are counted already."""
 
 
 class ConsumerProcess(Reader, Protocol):

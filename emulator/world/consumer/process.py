@@ -252,8 +252,8 @@ class Process:
 
     def hold(self, action: Callable[[], None], *, client: bool = False) -> bool:
         """Postpone an action if the process is paused, or one of its *client* while the assignor runs."""
-        run = None if self.paused else self._assignor
-        held = run.later if run is not None and (client or run.in_loop) else self._held
+        assignor = None if self.paused else self._assignor
+        held = assignor.later if assignor and (client or assignor.in_loop) else self._held
         if held is not None:
             held.append(action)
         return held is not None

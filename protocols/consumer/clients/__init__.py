@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from assignors.values import dataclass
 from protocols.consumer.clients.policies import (
-    COMMIT,
     Amount,
     Asks,
     Busy,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLIENTS",
-    "COMMIT",
     "JAVA",
     "Amount",
     "Asks",
@@ -95,12 +93,10 @@ class ClientProfile:
 
     in_rebalance: InRebalance = InRebalance.REFUSED
     joins_after_refusal: bool = True
-    """Whether a commit that is answered REBALANCE_IN_PROGRESS makes the member join again, as a heartbeat
-    with that answer does."""
+    """Whether a commit that is answered REBALANCE_IN_PROGRESS makes the member join again, as a heartbeat so answered does."""
 
     commits_cost_membership: bool = True
-    """Whether a commit that is refused for its member or generation ends the membership, as a heartbeat
-    does."""
+    """Whether a commit that is refused for its member or generation ends the membership, as a heartbeat does."""
 
     commits_in_turn: bool = False
     """Whether a commit waits for the response to the one before it; so does the join of a member with
@@ -150,8 +146,7 @@ class ClientProfile:
     it reads as they arrive; else it also sends them behind the records that end its wait."""
 
     rereads: frozenset[str] = frozenset()
-    """The calls whose records move positions one by one, so that a fetch sent by such a call asks for the
-    records that it returns again."""
+    """The calls whose records move positions one by one, so that a fetch sent by such a call asks for them again."""
 
     session_end: SessionEnd = SessionEnd.LOOK_UP
     session_rests_in_rebalances: bool = False
@@ -345,6 +340,11 @@ class ClientProfile:
     def in_background(self) -> bool:
         """Whether a thread or task of its own works on the group."""
         return self.works is not Runs.IN_POLL
+
+    @property
+    def fills_queues(self) -> bool:
+        """Whether it fetches until a queue of each partition is full, whatever the application does."""
+        return "queued.min.messages" in self.own
 
     @property
     def own_names(self) -> dict[str, str]:

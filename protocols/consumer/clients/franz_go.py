@@ -10,7 +10,6 @@ Source: ``pkg/kgo/config.go`` (``defaultCfg``, ``validate``), ``consumer_group.g
 from __future__ import annotations
 
 from protocols.consumer.clients import (
-    COMMIT,
     Amount,
     Asks,
     ClientProfile,
@@ -25,6 +24,7 @@ from protocols.consumer.clients import (
     Runs,
     SessionEnd,
 )
+from protocols.consumer.clients.policies import COMMIT
 from protocols.messages.errors import ErrorCode
 from protocols.settings.kinds import INT_MAX
 

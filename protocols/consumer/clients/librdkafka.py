@@ -13,7 +13,6 @@ Membership: ``rd_kafka_cgrp_serve``, ``rd_kafka_cgrp_join_state_serve`` (``rkcg_
 from __future__ import annotations
 
 from protocols.consumer.clients import (
-    COMMIT,
     Amount,
     Asks,
     ClientProfile,
@@ -31,6 +30,7 @@ from protocols.consumer.clients import (
     SessionEnd,
     Unanswered,
 )
+from protocols.consumer.clients.policies import COMMIT
 from protocols.messages.errors import ErrorCode
 
 INVALID_RESET = 'Invalid value "{value}" for configuration property "auto.offset.reset"'

@@ -372,7 +372,7 @@ def on_lookup_timer(state: ClientState, consumer: Consumer, now: int) -> Step[Cl
 
 
 def is_awaited(state: ClientState, timer: str, now: int) -> bool:
-    """Return whether a timer that fires now wakes the thread: no request that was answered in time does."""
+    """Return whether a timer that fires now wakes the thread; that of requests does if one has timed out."""
     return timer != REQUESTS or bool(timed_out_brokers(state, now))
 
 

@@ -40,11 +40,7 @@ from protocols.consumer.kip848.requests import BACKGROUND, queue_automatic_commi
 from protocols.consumer.kip848.state import ClientState, Consumer, Progress, Slot
 from protocols.consumer.kip848.threads import OUTSIDE, Calling, Closing, Polling, Unsubscribing
 from protocols.consumer.reader import MS, next_tick
-from protocols.consumer.requests import (
-    on_fetch_failed,
-    rearm_request_timer,
-    throw_out_of_range,
-)
+from protocols.consumer.requests import on_fetch_failed, rearm_request_timer, throw_out_of_range
 from protocols.facts import CommitKind
 from protocols.machine import Call, Effect, Return, SetTimer, Step
 from protocols.messages import Envelope, FetchResponse, OffsetToCommit
